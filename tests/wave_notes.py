@@ -33,7 +33,7 @@ class NotesInMemory:
     def begin(self):
         return GroupTransaction(self.target, "mirror.test")
 
-    def claimed_acls(self):
+    def read_claimed_acls(self):
         raise AssertionError("nobody takes a wave from a test")
 
     def of_step(self, step):

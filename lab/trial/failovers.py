@@ -226,7 +226,8 @@ class Failover:
             survey = survey_failover(move)
         places: dict[str, dict[int, Place]] = {}
         for position in survey.positions:
-            places.setdefault(position.group, {})[position.remote.partition] = Place(position.offset, position.reread)
+            group, remote = position.key
+            places.setdefault(group, {})[remote.partition] = Place(position.noted.checkpoint.upstream, position.answer.reread)
         return places
 
     # ------------------------------------------------------------ the verdicts

@@ -10,7 +10,7 @@ from pathlib import Path
 from kafka_mirror.config import load
 from kafka_mirror.copy.batches.target import BatchProducer
 from kafka_mirror.cutover.wave.run import roll_back, run_wave
-from kafka_mirror.cutover.wave.selection import Wave, patterns
+from kafka_mirror.cutover.wave.selection import Wave, parse_patterns
 from kafka_mirror.cutover.wave.step import DONE, OPEN, WAITING, StepOptions
 from kafka_mirror.errors import MirrorError
 from kafka_mirror.ledger.control import Control
@@ -24,7 +24,7 @@ DEATHS = (LANE_DEATH, LEDGER_DEATH, MOVED_DEATH)
 def main(config: Path, request: dict[str, object]) -> int:
     """Runs the request. 0: it is done; 3: it waits; 1: it is stopped, and the output says why."""
     flow = load([config]).flow(str(request["flow"]))
-    wave = Wave(patterns(str(request["topics"])))
+    wave = Wave(parse_patterns(str(request["topics"])))
     options = StepOptions(
         wave=str(request["wave"]),
         who="trial",

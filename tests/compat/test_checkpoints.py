@@ -12,7 +12,7 @@ from kafka_mirror.__main__ import main
 from kafka_mirror.formats.mm2 import Checkpoint
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.groups.checkpoint_rules import NotedCheckpoint, due, key_of
-from kafka_mirror.groups.group_offsets import to_commit
+from kafka_mirror.groups.group_offsets import plan_commit
 from kafka_mirror.policy import DefaultReplicationPolicy
 from services.consumers import set_offsets
 from services.flows import ClusterPair
@@ -73,7 +73,7 @@ def test_offsets_are_committed_for_the_groups_for_which_mirrormaker_2_commits(pe
         peer.cases["decisions about group offsets"] += 1
         translated = {TopicPartition(*tp): offset for tp, offset in wanted.items()}
         there = {TopicPartition(*tp): offset for tp, offset in (committed or {}).items()}
-        found = to_commit(translated, there, dict.fromkeys(translated, (0, 100)))
+        found = plan_commit(translated, there, dict.fromkeys(translated, (0, 100)))
         assert sorted([*tp, offset] for tp, offset in found.write.items()) == sorted(expected.get(group, []))
 
 

@@ -19,10 +19,9 @@ from kafka_mirror.copy.run import copy_in_process
 from kafka_mirror.copy.run_result import Verdict
 from kafka_mirror.cutover.failover.source_comparison import LESS, compare_source
 from kafka_mirror.cutover.steps import open_wave
-from kafka_mirror.cutover.wave.findings import STOP
 from kafka_mirror.cutover.wave.move import open_move
 from kafka_mirror.cutover.wave.selection import Wave
-from kafka_mirror.cutover.wave.step import STOPPED
+from kafka_mirror.cutover.wave.step import STOP, STOPPED
 from kafka_mirror.decide.request import DecisionRequest
 from kafka_mirror.decide.run import decide
 from kafka_mirror.errors import SourceUnreadable

@@ -39,7 +39,7 @@ class Gate:
 
     def holds(self):
         with open_move(self.flow, self.wave) as move:
-            return [finding.code for finding in audit_gate.holds(move, self.notes, step_options())]
+            return [finding.code for finding in audit_gate.find_audit_breaks(move, self.notes, step_options())]
 
 
 def codes(outcome):

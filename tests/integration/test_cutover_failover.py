@@ -227,8 +227,8 @@ def test_what_is_lost_lies_within_what_is_said_and_groups_miss_nothing_that_is_o
     on_target = [each for each in lost.load.acknowledged if each[0] in copied]
     assert all(offset < missing[tp].watermark for _, tp, offset, _ in on_target)
 
-    positions = {each.remote: each for each in survey.positions}
-    assert {each.group for each in survey.positions} == {lost.group}
+    positions = {each.key[1]: each for each in survey.positions}
+    assert {each.key[0] for each in survey.positions} == {lost.group}
     notes = TargetNotes(lost.mirroring.flow)
     options = StepOptions("wave-1", "ana", "the site is gone", FAILOVER, dry_run=False)
     with open_move(lost.mirroring.flow, lost.wave, FAILOVER) as move:
@@ -247,12 +247,12 @@ def test_what_is_lost_lies_within_what_is_said_and_groups_miss_nothing_that_is_o
         is_read = (tp.partition, offset) in lost.read
         position = positions[TopicPartition(lost.remote, partition)]
         if not is_read:
-            assert place >= position.target, "it would be missed"
-        elif place >= position.target:
-            behind[position.remote] += 1
+            assert place >= position.answer.target, "it would be missed"
+        elif place >= position.answer.target:
+            behind[position.key[1]] += 1
     for remote, position in positions.items():
-        assert behind[remote] <= position.reread
-        assert position.kind == "exact", "this group's positions are all in the map"
+        assert behind[remote] <= position.answer.reread
+        assert position.answer.kind == "exact", "this group's positions are all in the map"
     rest = sum(position.following for position in survey.positions)
     with member(lost.mirroring.target, lost.group, lost.remote) as consumer:
         assert (
@@ -266,7 +266,7 @@ def test_what_is_lost_lies_within_what_is_said_and_groups_miss_nothing_that_is_o
 def is_before(place, positions, remote):
     """Whether a record stands in front of its group's position."""
     position = positions.get(TopicPartition(remote, place[0]))
-    return position is not None and place[1] < position.target
+    return position is not None and place[1] < position.answer.target
 
 
 def test_a_closed_flow_copies_nothing_of_the_returned_source_which_is_compared_exported_and_reopened(lost, oracle, tmp_path, capsys):

@@ -39,7 +39,7 @@ def position_of(mirroring, topic):
 
 def unread_in_front(oracle, mirroring, topic, position, unread):
     rows = oracle.dump(mirroring.target, mirroring.pair.remote(topic))
-    return [int(row.value) for row in rows if int(row.value) in unread and row.offset < position.target]
+    return [int(row.value) for row in rows if int(row.value) in unread and row.offset < position.answer.target]
 
 
 def test_a_topic_that_was_created_anew_sends_no_group_past_its_records(mirroring, oracle):
@@ -56,7 +56,7 @@ def test_a_topic_that_was_created_anew_sends_no_group_past_its_records(mirroring
     restarted(mirroring, topic)
     assert emit(context, [group]).written == 0, "the group has committed nothing in the new topic"
     position, survey = position_of(mirroring, topic)
-    assert (position.kind, position.target) == ("early", 47)
+    assert (position.answer.kind, position.answer.target) == ("early", 47)
     assert unread_in_front(oracle, mirroring, topic, position, {*range(47, 60), *range(1000, 1021)}) == []
     assert all(missing.offsets == 0 for missing in survey.missing), "nothing of the new topic is known to be missing"
 
@@ -100,6 +100,9 @@ def test_what_the_target_lost_since_the_checkpoint_is_not_taken_for_what_took_it
     produce(oracle, mirroring.source, topic, 1000, 70)
     restarted(mirroring, topic)
     with open_move(mirroring.flow, Wave((topic,)), FAILOVER) as move:
-        positions = {each.group: each for each in survey_failover(move).positions}
-    assert {group: (each.kind, each.target) for group, each in positions.items()} == {quick: ("early", 82), slow: ("early", 51)}
+        positions = {each.key[0]: each for each in survey_failover(move).positions}
+    assert {group: (each.answer.kind, each.answer.target) for group, each in positions.items()} == {
+        quick: ("early", 82),
+        slow: ("early", 51),
+    }
     assert unread_in_front(oracle, mirroring, topic, positions[quick], {*range(115, 120), *range(1000, 1070)}) == []

@@ -7,7 +7,7 @@ from kafka_mirror.copy.run import copy_in_process
 from kafka_mirror.errors import CopyUnderWay, HandedBack, NothingToHandBack
 from kafka_mirror.formats.mm2 import SOURCE_CONNECTOR, SourcePartition, encode_offset, partition_of
 from kafka_mirror.groups.mm2_topics import newest_offset_syncs
-from kafka_mirror.groups.offset_syncs import place
+from kafka_mirror.groups.offset_syncs import find_syncs_topic
 from kafka_mirror.ledger.clusters import clusters
 from kafka_mirror.migration.hand_back import HandBackRequest as HandBack
 from kafka_mirror.migration.hand_back import hand_back
@@ -47,7 +47,7 @@ def test_a_flow_that_was_handed_back_is_left_alone_also_by_a_plan_that_is_old(mi
     keys = {tp: SourcePartition(SOURCE_CONNECTOR, mirroring.pair.source, *tp).key for tp in before if tp.topic == topic}
     assert written == {(partition_of(key), key): encode_offset(before[tp].watermark - 1) for tp, key in keys.items()}
     with clusters(mirroring.flow) as (source, _):
-        side, syncs = place(mirroring.flow)
+        side, syncs = find_syncs_topic(mirroring.flow)
         newest = newest_offset_syncs(source, mirroring.flow.client(side, "consumer"), syncs, keys).pairs
     ends = {tp: before[tp].offset_map.runs[-1] for tp in keys}
     assert newest == {tp: (end.source + end.length - 1, end.target + end.length - 1) for tp, end in ends.items()}

@@ -7,7 +7,7 @@ from typing import Any
 
 from kafka_mirror.cli.options import FLOW, Parser, add_common_of_a_flow, read_as
 from kafka_mirror.cutover.wave.record import read_name
-from kafka_mirror.cutover.wave.selection import patterns
+from kafka_mirror.cutover.wave.selection import parse_patterns
 from kafka_mirror.cutover.wave.step import BY_HAND, FENCES, MODES, PLANNED, STEPS
 from kafka_mirror.errors import UsageError
 from kafka_mirror.errors.next_step import mirror_command
@@ -73,9 +73,9 @@ def _check(options: argparse.Namespace) -> None:
 
 
 def _add_wave(part: Parser) -> None:
-    part.add_argument("--topics", metavar="PATTERNS", type=read_as(patterns), help="the wave's topics: Java patterns between commas")
+    part.add_argument("--topics", metavar="PATTERNS", type=read_as(parse_patterns), help="the wave's topics: Java patterns between commas")
     groups = "the wave's consumer groups: Java patterns between commas (default: all with a position in one of its topics)"
-    part.add_argument("--groups", metavar="PATTERNS", type=read_as(patterns), help=groups)
+    part.add_argument("--groups", metavar="PATTERNS", type=read_as(parse_patterns), help=groups)
 
 
 def _add_name(part: Parser) -> None:
@@ -109,7 +109,9 @@ def _add_run(part: Parser) -> None:
 
 def _add_compare(step: Parser) -> None:
     compare = step.add_command(COMPARE, _COMPARE, argument_default=argparse.SUPPRESS)
-    compare.add_argument("--topics", metavar="PATTERNS", type=read_as(patterns), help="only these topics: Java patterns between commas")
+    compare.add_argument(
+        "--topics", metavar="PATTERNS", type=read_as(parse_patterns), help="only these topics: Java patterns between commas"
+    )
     export = "write the records that only the source has there, as JSON lines; run again, it goes on where it ended"
     compare.add_argument("--export", metavar="DIR", type=Path, help=export)
     fast = "compare offsets and leader epochs alone, and do not read what was copied"

@@ -19,12 +19,11 @@ from kafka_mirror.cutover.steps.group_survey import WaveGroup
 from kafka_mirror.cutover.steps.preflight import Preflight, preflight
 from kafka_mirror.cutover.wave import step as words
 from kafka_mirror.cutover.wave.control_notes import StoredWaves, find_written_since_open
-from kafka_mirror.cutover.wave.findings import KINDS, STOP
 from kafka_mirror.cutover.wave.record import OPENED, ROLLED_BACK, TAKING_BACK, WaveRecord, name_wave
 from kafka_mirror.cutover.wave.report import WaveReport, show_time, write_wave
 from kafka_mirror.cutover.wave.run import WaveRun, get_wave, read_waves, report_wave, roll_back, run_wave
 from kafka_mirror.cutover.wave.selection import Wave
-from kafka_mirror.cutover.wave.step import StepOptions, StepOutcome
+from kafka_mirror.cutover.wave.step import KINDS, STOP, StepOptions, StepOutcome
 from kafka_mirror.errors import UsageError, name_flow_in_errors
 from kafka_mirror.errors.next_step import mirror_command
 from kafka_mirror.errors.words import count_text, show, visible
@@ -98,7 +97,7 @@ def _group_document(group: WaveGroup) -> dict[str, Any]:
                 "reread": position.translated.reread,
                 "ahead": position.translated.ahead,
                 "reason": position.translated.reason,
-                "target_offset": group.stands_at(position),
+                "target_offset": group.get_place(position),
             }
             for position in group.positions
         ],
@@ -126,7 +125,7 @@ def run(flow: Flow, options: argparse.Namespace) -> Answer:
     document = {**_run_document(flow, result), "report": None if report is None else report.as_document()}
     pieces = _outcomes(result.outcomes, options.dry_run)
     if report is not None:
-        pieces += [report.markdown()]
+        pieces += [report.as_markdown()]
     elif not options.dry_run:
         pieces += [f"Next: {'; or '.join(_next_commands(flow, result.record))}"]
     return Answer(_STATES[result.state], document, (), pieces)
@@ -168,7 +167,7 @@ def report(flow: Flow, options: argparse.Namespace) -> Answer:
     """The report of a wave; with `--output` into a file."""
     wave_report = report_wave(flow, read_waves(flow), options.wave)
     if options.output is None:
-        return Answer(DONE, wave_report.as_document(), (), wave_report.markdown().rstrip("\n"))
+        return Answer(DONE, wave_report.as_document(), (), wave_report.as_markdown().rstrip("\n"))
     _write(wave_report, options.output)
     return Answer(DONE, wave_report.as_document(), (), f"The report is in {options.output}.")
 
@@ -247,7 +246,7 @@ def _run_document(flow: Flow, result: WaveRun) -> dict[str, Any]:
 
 def _write(wave_report: WaveReport, file: str) -> None:
     """Raises UsageError for a file that cannot be written."""
-    text = json.dumps(wave_report.as_document(), indent=2) + "\n" if file.endswith(".json") else wave_report.markdown()
+    text = json.dumps(wave_report.as_document(), indent=2) + "\n" if file.endswith(".json") else wave_report.as_markdown()
     try:
         Path(file).write_text(text, encoding="utf-8")
     except OSError as failure:

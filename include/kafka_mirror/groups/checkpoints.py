@@ -11,7 +11,7 @@ from kafka_mirror.formats.documents import columns
 from kafka_mirror.formats.mm2 import Checkpoint
 from kafka_mirror.formats.offsets.holes import EXACT_PLACE
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.groups.checkpoint_rules import NotedCheckpoint, SeenLogs, due, target_epoch
+from kafka_mirror.groups.checkpoint_rules import NotedCheckpoint, due, target_epoch
 from kafka_mirror.groups.context import GroupContext, Offsets, group_clusters, open_control
 from kafka_mirror.groups.exact_offsets import KnownPlaces
 from kafka_mirror.groups.find import read_group_offsets
@@ -117,14 +117,6 @@ def _read_remote_ends(context: GroupContext, target: Cluster, offsets: Offsets) 
     return target.ends(wanted, {})
 
 
-def _read_noted_logs(offset: GroupOffset, ends: Mapping[TopicPartition, End]) -> SeenLogs | None:
-    end = ends.get(offset.remote)
-    if offset.logs is None or offset.record is None:
-        return offset.logs
-    epoch = None if end is None else target_epoch(offset.record, end.offset, end.leader_epoch)
-    return offset.logs._replace(target=offset.logs.target._replace(leader_epoch=epoch))
-
-
 def _find_candidates(offsets: Iterable[GroupOffset], ends: Mapping[TopicPartition, End]) -> tuple[list[NotedCheckpoint], list[MirrorError]]:
     candidates: list[NotedCheckpoint] = []
     refused: list[MirrorError] = []
@@ -135,14 +127,14 @@ def _find_candidates(offsets: Iterable[GroupOffset], ends: Mapping[TopicPartitio
         try:
             _ = checkpoint.key + checkpoint.value
         except ValueError as failure:
-            refused.append(
-                CheckpointUnwritable(offset.group, offset.source.topic, offset.source.partition, offset.committed.offset, str(failure))
-            )
-        else:
-            answer = offset.translated
-            place = "" if answer.place == EXACT_PLACE and answer.kind != EXACT else answer.place
-            logs = _read_noted_logs(offset, ends)
-            candidates.append(NotedCheckpoint(checkpoint, offset.generation, place, None, logs, answer.at_most))
+            refused.append(CheckpointUnwritable(offset.group, *offset.source, offset.committed.offset, str(failure)))
+            continue
+        answer, logs, end = offset.translated, offset.logs, ends.get(offset.remote)
+        if logs is not None and offset.record is not None:
+            epoch = None if end is None else target_epoch(offset.record, end.offset, end.leader_epoch)
+            logs = logs._replace(target=logs.target._replace(leader_epoch=epoch))
+        place = "" if answer.place == EXACT_PLACE and answer.kind != EXACT else answer.place
+        candidates.append(NotedCheckpoint(checkpoint, offset.generation, place, None, logs, answer.at_most))
     return candidates, refused
 
 

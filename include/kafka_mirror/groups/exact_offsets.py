@@ -39,7 +39,7 @@ class KnownPlaces:
         self._uncounted = {key: place for key, place in self._uncounted.items() if key in self._used}
         self._used = set()
 
-    def place(self, remote: TopicPartition, generation: str, offset: int, within: tuple[int, int]) -> int | None:
+    def find_place(self, remote: TopicPartition, generation: str, offset: int, within: tuple[int, int]) -> int | None:
         """The position of a group with this offset, from the first of these positions to the last; None if it is not known. Raises what
         keeps the checkpoints from being read."""
         key = (remote, generation, offset)
@@ -126,7 +126,7 @@ def count_early(offsets: Iterable[EarlyOffset], places: KnownPlaces, count: Coun
 
 def _remember(early: EarlyOffset, places: KnownPlaces, limit: int) -> TranslatedOffset | None:
     """The answer that needs no counting, if there is one. Raises what keeps the checkpoints from being read."""
-    position = places.place(early.remote, early.generation, early.offset, early.bounds)
+    position = places.find_place(early.remote, early.generation, early.offset, early.bounds)
     if position is not None:
         return _answer_exactly(early.translated, position, BY_CHECKPOINT)
     if places.is_unplaced(early.remote, early.generation, early.offset):

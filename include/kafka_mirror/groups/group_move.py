@@ -35,27 +35,24 @@ class GroupMove:
     """Positions that the mirror may have committed before `after`, since `before`."""
     is_taken_back: bool = False
 
-    def ours(self, tp: TopicPartition) -> set[int]:
+    def list_ours(self, tp: TopicPartition) -> set[int]:
         """Positions that the mirror may have committed for a partition."""
         after = self.after.get(tp)
         return {*self.earlier.get(tp, ()), *(() if after is None else (after.offset,))}
 
-    def foreign(self, there: Positions) -> dict[TopicPartition, int]:
+    def find_foreign(self, there: Positions) -> dict[TopicPartition, int]:
         """Positions on the target that are neither ours nor from before the move: somebody used or reset the group there."""
-        return {tp: there[tp].offset for tp in sorted(self.before) if tp in there and not self._is_expected(tp, there[tp])}
+        expected = {tp: {*self.list_ours(tp), *(() if before is None else (before.offset,))} for tp, before in self.before.items()}
+        return {tp: there[tp].offset for tp in sorted(expected.keys() & there.keys()) if there[tp].offset not in expected[tp]}
 
-    def without_others(self, there: Positions) -> "GroupMove":
+    def drop_others(self, there: Positions) -> "GroupMove":
         """The move as if nothing had been noted of what was before where another client moved the group since: then that is what it has."""
-        theirs = {tp for tp, present in there.items() if tp in self.before and present.offset not in self.ours(tp)}
+        theirs = {tp for tp, present in there.items() if tp in self.before and present.offset not in self.list_ours(tp)}
         return replace(self, before={tp: committed for tp, committed in self.before.items() if tp not in theirs})
 
-    def due(self, there: Positions) -> dict[TopicPartition, Committed]:
+    def find_due(self, there: Positions) -> dict[TopicPartition, Committed]:
         """What is still to be committed."""
         return {tp: after for tp, after in self.after.items() if not is_same(there.get(tp), after)}
-
-    def _is_expected(self, tp: TopicPartition, present: Committed) -> bool:
-        before = self.before[tp]
-        return present.offset in self.ours(tp) or (before is not None and before.offset == present.offset)
 
 
 @dataclass(frozen=True)
@@ -95,7 +92,7 @@ def plan_move(noted: GroupMove | None, there: Positions, wanted: Positions, sour
     if noted is None or noted.is_taken_back:
         return GroupMove({tp: there.get(tp) for tp in wanted}, dict(wanted), dict(source))
     before = {tp: there.get(tp) for tp in wanted if tp not in noted.before} | dict(noted.before)
-    earlier = {tp: tuple(sorted(noted.ours(tp) - {wanted[tp].offset} if tp in wanted else noted.ours(tp))) for tp in noted.before}
+    earlier = {tp: tuple(sorted(noted.list_ours(tp) - {wanted[tp].offset} if tp in wanted else noted.list_ours(tp))) for tp in noted.before}
     return GroupMove(before, dict(wanted), dict(source), {tp: offsets for tp, offsets in earlier.items() if offsets})
 
 
@@ -106,7 +103,7 @@ def plan_undo(noted: GroupMove, there: Positions, held: Container[str] = ()) -> 
     """
     if noted.is_taken_back:
         return GroupUndo()
-    foreign = {tp: offset for tp, offset in noted.foreign(there).items() if tp.topic not in held}
+    foreign = {tp: offset for tp, offset in noted.find_foreign(there).items() if tp.topic not in held}
     stays = [tp for tp in noted.before if tp in foreign or tp.topic in held]
     changed = {tp: before for tp, before in noted.before.items() if tp not in stays and not _is_back(there.get(tp), before)}
     commit = {tp: before for tp, before in changed.items() if before is not None}

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from kafka_mirror.errors import ErrorReport, GroupOffsetsRefused, KafkaFailure, MirrorError
+from kafka_mirror.errors import ErrorReport, GroupOffsetsRefused, MirrorError
 from kafka_mirror.errors.words import first_few, show
 from kafka_mirror.formats.documents import to_columns
 from kafka_mirror.formats.offsets.partition import TopicPartition
@@ -83,9 +83,12 @@ def synchronise(context: GroupContext, names: Collection[str], dry_run: bool = F
         remaining, moved = leave_out_moved(selected.offsets, decisions, context.selection)
         translated = translate_groups(context, remaining, source, target)
         notes = CommitNotes(control, decisions, context.control_replication_factor)
-        outcome = _Target(target, target_groups, notes, context.run, dry_run).sync(translated.offsets)
-    outcome = replace(outcome, groups=_add_moved(outcome.groups, moved))
-    return GroupOffsetsResult((), (*selected.errors, *translated.errors)) + outcome
+        synced = _Target(target, target_groups, notes, context.run, dry_run).sync(translated.offsets)
+    outcomes = {outcome.group: outcome for outcome in synced.groups}
+    for name, reason in moved.items():  # a group of which everything moved is skipped
+        outcome = outcomes.get(name, GroupOutcome(name, SKIPPED))
+        outcomes[name] = replace(outcome, reason="; ".join(filter(None, (outcome.reason, reason))))
+    return GroupOffsetsResult((), (*selected.errors, *translated.errors)) + replace(synced, groups=tuple(outcomes.values()))
 
 
 def leave_out_moved(offsets: Offsets, decisions: Decisions, selection: TopicSelection) -> tuple[Offsets, dict[str, str]]:
@@ -109,16 +112,6 @@ def leave_out_moved(offsets: Offsets, decisions: Decisions, selection: TopicSele
     return remaining, reasons
 
 
-def _add_moved(outcomes: Iterable[GroupOutcome], moved: Mapping[str, str]) -> tuple[GroupOutcome, ...]:
-    """The outcomes with what a cutover moved; a group of which everything moved is skipped."""
-    by_group = {outcome.group: outcome for outcome in outcomes}
-    alone = {name: GroupOutcome(name, SKIPPED) for name in moved if name not in by_group}
-    return tuple(
-        replace(outcome, reason="; ".join(filter(None, (outcome.reason, moved.get(name, "")))))
-        for name, outcome in (by_group | alone).items()
-    )
-
-
 def step_result(synced: GroupOffsetsResult, dry_run: bool) -> StepResult:
     """The step's answer."""
     groups = sorted(synced.groups, key=lambda outcome: outcome.group)
@@ -139,7 +132,7 @@ class _Wanted:
 
 
 @dataclass(frozen=True)
-class ToCommit:
+class CommitPlan:
     """What is committed, and the partitions for which nothing is: where the group stands already, stands further on, or whose remote
     partition is not there."""
 
@@ -149,7 +142,7 @@ class ToCommit:
     missing: tuple[TopicPartition, ...] = ()
 
 
-def to_commit(translated: Mapping[TopicPartition, int], committed: Mapping[TopicPartition, int], logs: Logs) -> ToCommit:
+def plan_commit(translated: Mapping[TopicPartition, int], committed: Mapping[TopicPartition, int], logs: Logs) -> CommitPlan:
     """Compares what was translated with what the group has on the target; `logs` are log start and end there.
 
     A group is never moved back (KIP-545), and never to a position that its partition does not have.
@@ -168,49 +161,47 @@ def to_commit(translated: Mapping[TopicPartition, int], committed: Mapping[Topic
             write[tp] = wanted
         else:
             (there if present == wanted else ahead).append(tp)
-    return ToCommit(write, tuple(there), tuple(ahead), tuple(missing))
+    return CommitPlan(write, tuple(there), tuple(ahead), tuple(missing))
 
 
+@dataclass
 class _Target:
     """The target's groups, looked at directly before they are written to."""
 
-    def __init__(self, cluster: Cluster, groups: Groups, notes: CommitNotes, run: str, dry_run: bool) -> None:
-        self._cluster = cluster
-        self._groups = groups
-        self._notes = notes
-        self._run = run
-        self._dry_run = dry_run
+    cluster: Cluster
+    groups: Groups
+    notes: CommitNotes
+    run: str
+    dry_run: bool
 
     def sync(self, offsets: Iterable[GroupOffset]) -> GroupOffsetsResult:
         """Some hundred groups at a time, so that little time lies between the look and the commit."""
         offsets = list(offsets)
         logs, leaderless = self._read_logs({offset.remote for offset in offsets if offset.translated.target is not None})
         wanted = _sort_by_group(offsets, leaderless)
-        names, synced = sorted(wanted), GroupOffsetsResult(errors=tuple(self._report_leaderless(tp).report() for tp in sorted(leaderless)))
+        said = f"Cluster '{self.cluster.alias}': {{}} has no leader, so its offsets are unknown. None was committed for it."
+        errors = tuple(report_no_leader(tp, said.format(tp)).report() for tp in sorted(leaderless))
+        names, synced = sorted(wanted), GroupOffsetsResult(errors=errors)
         for first in range(0, len(names), AT_ONCE):
             synced += self._sync({name: wanted[name] for name in names[first : first + AT_ONCE]}, logs)
         return synced
 
     def _read_logs(self, partitions: Collection[TopicPartition]) -> tuple[Logs, set[TopicPartition]]:
         """Log start and end of each partition that is there and has a leader, and those that are there without one."""
-        topics = self._cluster.topics({tp.topic for tp in partitions})
+        topics = self.cluster.topics({tp.topic for tp in partitions})
         there = [tp for tp in partitions if tp.topic in topics and tp.partition < len(topics[tp.topic].partitions)]
-        starts, ends = self._cluster.offsets(there, "earliest"), self._cluster.offsets(there, "latest")
+        starts, ends = self.cluster.offsets(there, "earliest"), self.cluster.offsets(there, "latest")
         logs = {tp: (starts[tp], ends[tp]) for tp in there if tp in starts and tp in ends}
         return logs, set(there) - logs.keys()
 
-    def _report_leaderless(self, tp: TopicPartition) -> KafkaFailure:
-        said = f"Cluster '{self._cluster.alias}': {tp} has no leader, so its offsets are unknown. None was committed for it."
-        return report_no_leader(tp, said)
-
     def _sync(self, wanted: Mapping[str, _Wanted], logs: Logs) -> GroupOffsetsResult:
         # The state first: a member that joins and commits after it is found by the look at the offsets, or refused by the broker.
-        states = self._groups.list_groups()
+        states = self.groups.list_groups()
         errors: dict[str, MirrorError] = {}
         idle = {name: wanted_group for name, wanted_group in wanted.items() if not explain_unfit(states.get(name))}
-        committed = self._groups.read_committed(idle, errors)
+        committed = self.groups.read_committed(idle, errors)
         decided = {
-            name: to_commit(wanted_group.positions, {tp: offset.offset for tp, offset in committed[name].items()}, logs)
+            name: plan_commit(wanted_group.positions, {tp: offset.offset for tp, offset in committed[name].items()}, logs)
             for name, wanted_group in idle.items()
             if name in committed
         }
@@ -223,24 +214,26 @@ class _Target:
             elif name not in decided:
                 outcomes.append(GroupOutcome(name, SKIPPED, 0, explain_unfit(states.get(name))))
             else:
-                outcomes.append(_judge(name, wanted_group, decided[name], refused.get(name, {})))
-                reports += _list_reports(name, refused.get(name, {}))
-        is_noted = any(outcome.synced for outcome in outcomes) and not self._dry_run
-        return GroupOffsetsResult(tuple(outcomes), tuple(reports), self._run if is_noted else "")
+                reasons = refused.get(name, {})
+                outcomes.append(_judge(name, wanted_group, decided[name], reasons))
+                other = {tp: why for tp, why in sorted(reasons.items()) if why != _GONE and why not in CAME_TO_LIFE}
+                reports += [GroupOffsetsRefused(name, *tp, why).report() for tp, why in other.items()]
+        is_noted = any(outcome.synced for outcome in outcomes) and not self.dry_run
+        return GroupOffsetsResult(tuple(outcomes), tuple(reports), self.run if is_noted else "")
 
     def _commit(
-        self, decided: Mapping[str, ToCommit], wanted: Mapping[str, _Wanted], committed: Offsets, errors: dict[str, MirrorError]
+        self, decided: Mapping[str, CommitPlan], wanted: Mapping[str, _Wanted], committed: Offsets, errors: dict[str, MirrorError]
     ) -> dict[str, dict[TopicPartition, str]]:
         """Commits what is decided, once it is noted what stands there (`committed`)."""
-        if self._dry_run:
+        if self.dry_run:
             return {}
         writes = {
             name: {tp: Committed(offset, wanted[name].metadata[tp]) for tp, offset in commit.write.items()}
             for name, commit in decided.items()
             if commit.write
         }
-        self._notes.keep_commits(self._run, committed, writes)
-        return self._groups.commit(writes, errors)
+        self.notes.keep_commits(self.run, committed, writes)
+        return self.groups.commit(writes, errors)
 
 
 def _sort_by_group(offsets: Iterable[GroupOffset], leaderless: Collection[TopicPartition]) -> dict[str, _Wanted]:
@@ -257,7 +250,7 @@ def _sort_by_group(offsets: Iterable[GroupOffset], leaderless: Collection[TopicP
     return wanted
 
 
-def _judge(name: str, wanted: _Wanted, decided: ToCommit, refused: Mapping[TopicPartition, str]) -> GroupOutcome:
+def _judge(name: str, wanted: _Wanted, decided: CommitPlan, refused: Mapping[TopicPartition, str]) -> GroupOutcome:
     alive = [tp for tp, why in refused.items() if why in CAME_TO_LIFE]
     gone = [*decided.missing, *(tp for tp, why in refused.items() if why == _GONE)]
     other = [f"{tp}: {why}" for tp, why in refused.items() if why != _GONE and why not in CAME_TO_LIFE]
@@ -273,12 +266,6 @@ def _judge(name: str, wanted: _Wanted, decided: ToCommit, refused: Mapping[Topic
     waits = alive or gone or any(offset.translated.reason != NOT_MIRRORED for offset in wanted.unanswered)
     state = FAILED if other else SYNCED if synced else UP_TO_DATE if decided.there and not waits else SKIPPED
     return GroupOutcome(name, state, synced, "; ".join(filter(None, reasons)))
-
-
-def _list_reports(name: str, refused: Mapping[TopicPartition, str]) -> Iterator[ErrorReport]:
-    for tp, why in sorted(refused.items()):
-        if why != _GONE and why not in CAME_TO_LIFE:
-            yield GroupOffsetsRefused(name, tp.topic, tp.partition, why).report()
 
 
 def _write_lines(groups: Sequence[GroupOutcome], states: Counter[str], dry_run: bool) -> Iterator[str]:

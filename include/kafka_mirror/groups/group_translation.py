@@ -105,7 +105,7 @@ class _LedgerView:
     lanes: int = 1
     unreadable: frozenset[int] = frozenset()
 
-    def hides(self, tp: TopicPartition) -> bool:
+    def is_hiding(self, tp: TopicPartition) -> bool:
         return tp not in self.records and lane_of(*tp, self.lanes) in self.unreadable
 
 
@@ -168,13 +168,13 @@ class _Sides:
     def _explain_no_answer(self, tp: TopicPartition, remote: TopicPartition, record: LedgerRecord | None, committed: Committed) -> str:
         """Why an offset is not translated; empty if it is."""
         if tp.topic in self._upstream:
-            if self._back.hides(remote):
+            if self._back.is_hiding(remote):
                 return "the ledger of the other direction, on the source, cannot be read"
         elif tp.topic in self._unusable:
             return _UNUSABLE
         elif tp.topic not in self._mirrored:
             return NOT_MIRRORED
-        elif self._ledger.hides(tp):
+        elif self._ledger.is_hiding(tp):
             return "the ledger cannot be read"
         elif record is not None and record.is_handed_back:
             return "the flow was handed back to MirrorMaker 2, which translates offsets since"

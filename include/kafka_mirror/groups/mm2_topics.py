@@ -13,7 +13,6 @@ from typing import Any, Generic, TypeVar
 from kafka_mirror.errors import InternalRecordDamaged, MirrorError
 from kafka_mirror.formats import mm2
 from kafka_mirror.formats.batches.batch_records import ReadRecord
-from kafka_mirror.formats.mm2 import OffsetSync
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.formats.record import read_headers
 from kafka_mirror.groups.checkpoint_rules import NotedCheckpoint, SeenLog, SeenLogs, key_of
@@ -51,7 +50,7 @@ def read_topic(cluster: Cluster, settings: Mapping[str, Any], topic: str, decode
 
     Raises what concerns the cluster or the topic: KafkaFailure without a leader, AuthorizationRefused, DeadlineExceeded …
     """
-    end = end_of(cluster, topic)
+    end = find_end(cluster, topic)
     return TopicContent() if end is None else read_between(cluster, settings, topic, 0, end, decode)
 
 
@@ -72,7 +71,7 @@ def newest_offset_syncs(
     The topic is read backwards, in steps that get larger: what was written a moment ago stands at its end, and brokers may compact the
     rest only after a week.
     """
-    end = end_of(cluster, topic)
+    end = find_end(cluster, topic)
     if end is None:
         return None
     wanted, pairs, read = set(partitions), dict[TopicPartition, SyncPair](), 0
@@ -81,7 +80,11 @@ def newest_offset_syncs(
     while wanted and end > 0:
         start = max(0, end - step)
         content = read_between(cluster, settings, topic, start, end, mm2.decode_offset_sync)
-        newer = {tp: SyncPair(sync.upstream, sync.downstream) for sync in content.records if (tp := _source_of(sync)) in wanted}
+        newer = {
+            tp: SyncPair(sync.upstream, sync.downstream)
+            for sync in content.records
+            if (tp := TopicPartition(sync.topic, sync.partition)) in wanted
+        }
         pairs |= newer
         wanted -= newer.keys()
         damaged += content.damaged
@@ -90,11 +93,7 @@ def newest_offset_syncs(
     return NewestSyncs(pairs, tuple(damaged), read)
 
 
-def _source_of(sync: OffsetSync) -> TopicPartition:
-    return TopicPartition(sync.topic, sync.partition)
-
-
-def end_of(cluster: Cluster, topic: str) -> int | None:
+def find_end(cluster: Cluster, topic: str) -> int | None:
     """The end of the topic's partition 0; None if there is no such topic. Raises KafkaFailure without a leader, and
     what the cluster answers."""
     partition = TopicPartition(topic, 0)
@@ -131,7 +130,7 @@ def read_stored(
     target: Cluster, settings: Mapping[str, Any], topic: str
 ) -> tuple[dict[tuple[str, TopicPartition], NotedCheckpoint], list[MirrorError]]:
     """The newest checkpoint of each group and remote partition, and the records that are none; nothing if there is no such topic."""
-    content = _read_records(target, settings, topic, 0, end_of(target, topic) or 0, _read_checkpoint)
+    content = _read_records(target, settings, topic, 0, find_end(target, topic) or 0, _read_checkpoint)
     return {key_of(stored.checkpoint): stored for stored in content.records}, list(content.damaged)
 
 

@@ -63,7 +63,7 @@ class OffsetSyncsResult:
 NO_SYNCS = OffsetSyncsResult()
 
 
-def place(flow: "Flow") -> "tuple[Side, str]":
+def find_syncs_topic(flow: "Flow") -> "tuple[Side, str]":
     """The side that holds the offset syncs of a flow, and the topic. Its name carries the alias of the cluster at the other end."""
     side: Side = flow.value("offset-syncs.topic.location")
     return side, replication_policy(flow).offset_syncs_topic(flow.target if side == "source" else flow.source)
@@ -83,7 +83,7 @@ def emit(
     """
     if not copied or not flow.value("emit.offset-syncs.enabled"):
         return NO_SYNCS
-    side, topic = place(flow)
+    side, topic = find_syncs_topic(flow)
     try:
         return _emit(flow, side, source if side == "source" else target, topic, records, copied)
     except MirrorError as failure:
@@ -162,13 +162,13 @@ def choose_pairs(
     runs = offset_map.runs
     if not runs:
         return () if newest in (None, BEGINNING) else (BEGINNING,)
-    if newest is None or (newest.upstream < copied_from and agrees(offset_map, newest, may_be_lost=may_be_lost)):
+    if newest is None or (newest.upstream < copied_from and is_harmless(offset_map, newest, may_be_lost=may_be_lost)):
         return _thin(list(_lay_rows(runs, newest, lag_max)), MOST)
     back = _step_back(runs[0], newest)
     return back + _thin(list(_lay_rows(runs, None, lag_max)), MOST - len(back))
 
 
-def agrees(offset_map: OffsetMap, pair: SyncPair, *, may_be_lost: bool = False) -> bool:
+def is_harmless(offset_map: OffsetMap, pair: SyncPair, *, may_be_lost: bool = False) -> bool:
     """Whether a reader that has this pair beside the map's is never late: it is a pair of the map, as far as the map can tell, or one from
     before it that leads to no position after the map's first record. Where it may be lost, the map has to know the very pair, unless
     nothing that it does not know stands in front of its first record."""

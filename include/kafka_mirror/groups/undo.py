@@ -16,11 +16,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from kafka_mirror.errors import ControlUnreadable, ErrorReport, GroupRunUnknown, GroupUndoFailed, MirrorError
+from kafka_mirror.errors import ControlUnreadable, GroupRunUnknown, GroupUndoFailed, MirrorError
 from kafka_mirror.errors.words import first_few, show
 from kafka_mirror.formats.documents import to_columns
-from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.groups.context import GroupContext, group_context, open_control
+from kafka_mirror.groups.context import group_context, open_control
 from kafka_mirror.groups.group_move import (
     GroupMove,
     GroupUndo,
@@ -71,26 +70,24 @@ class CommitHistory:
     def extend(self, run: str, there: Positions, write: Positions) -> "CommitHistory":
         """The history once `run` commits `write` for the group, which stands on the target as `there` says. A run may commit more than
         once, for it may have been killed."""
-        runs = () if self._is_broken(there) else self.runs
+        is_broken = bool(merge_moves([entry.move for entry in self.runs]).find_foreign(there))
+        runs = () if is_broken else self.runs
         move = GroupMove({tp: there.get(tp) for tp in write}, dict(write))
         if runs and runs[-1].run == run:
             return CommitHistory((*runs[:-1], GroupRun(run, merge_moves([runs[-1].move, move]))))
         return _shorten((*runs, GroupRun(run, move)), KEPT_RUNS)
 
-    def since(self, run: str) -> GroupMove | None:
+    def merge_since(self, run: str) -> GroupMove | None:
         """What this run and all later ones changed; None if the run is not kept."""
-        number = self._read_number(run)
+        number = self._find(run)
         return None if number is None else merge_moves([entry.move for entry in self.runs[number:]])
 
-    def before(self, run: str) -> "CommitHistory":
+    def cut_before(self, run: str) -> "CommitHistory":
         """The history without this run and all later ones."""
-        return CommitHistory(self.runs[: self._read_number(run)])
+        return CommitHistory(self.runs[: self._find(run)])
 
-    def _read_number(self, run: str) -> int | None:
+    def _find(self, run: str) -> int | None:
         return next((number for number, entry in enumerate(self.runs) if entry.run == run), None)
-
-    def _is_broken(self, there: Positions) -> bool:
-        return bool(self.runs) and bool(merge_moves([entry.move for entry in self.runs]).foreign(there))
 
 
 def merge_moves(moves: Sequence[GroupMove]) -> GroupMove:
@@ -142,19 +139,18 @@ def decode_history(document: str) -> CommitHistory:
     fields: Mapping[str, Any] = json.loads(document)
     if fields["v"] != VERSION:
         raise ValueError(f"its version is {fields['v']!r}, and this mirror knows version {VERSION}")
-    return CommitHistory(tuple(GroupRun(str(entry["run"]), _read_move(entry)) for entry in fields["runs"]))
+    runs = []
+    for entry in fields["runs"]:
+        move = move_from_facts(entry)
+        if move is None:
+            raise ValueError("a run says nothing of before")
+        runs.append(GroupRun(str(entry["run"]), move))
+    return CommitHistory(tuple(runs))
 
 
 def _write_text(history: CommitHistory) -> str:
     runs = [{"run": entry.run, **facts_of_move(entry.move)} for entry in history.runs]
     return json.dumps({"v": VERSION, "runs": runs}, separators=(",", ":"), ensure_ascii=False)
-
-
-def _read_move(entry: Mapping[str, Any]) -> GroupMove:
-    move = move_from_facts(entry)
-    if move is None:
-        raise ValueError("a run says nothing of before")
-    return move
 
 
 class CommitNotes:
@@ -218,73 +214,56 @@ def undo_step(flow: "Flow", run: str, dry_run: bool = False) -> StepResult:
         control = open_control(context, target)
         decisions = collect_decisions(control)
         notes = CommitNotes(control, decisions, context.control_replication_factor)
-        return Undo(Groups(target), notes, _find_moved_remotes(context, decisions)).run(run, target.alias, dry_run)
+        moved = {context.selection.display_name(topic): decision.wave or "" for topic, decision in decisions.moved_topics.items()}
+        return Undo(Groups(target), notes, moved).run(run, target.alias, dry_run)
 
 
+@dataclass
 class Undo:
-    """The undo of one run on the target."""
+    """The undo of one run on the target. `moved`: the remote topics that a cutover moved, with the wave."""
 
-    def __init__(self, groups: Groups, notes: CommitNotes, moved: Mapping[str, str]) -> None:
-        """`moved`: the remote topics that a cutover moved, with the wave."""
-        self._groups = groups
-        self._notes = notes
-        self._moved = moved
+    groups: Groups
+    notes: CommitNotes
+    moved: Mapping[str, str]
 
     def run(self, run: str, target: str, dry_run: bool) -> StepResult:
         """Puts back, looks whether it stands there, and notes that it is done."""
-        histories = {group: self._notes.of_group(group) for group in self._notes.groups}
-        moves = {group: move for group, history in histories.items() if (move := history.since(run)) is not None}
+        histories = {group: self.notes.of_group(group) for group in self.notes.groups}
+        moves = {group: move for group, history in histories.items() if (move := history.merge_since(run)) is not None}
         if not moves:
-            raise GroupRunUnknown(run, target, _list_runs(histories))
-        there = read_positions(self._groups, moves)
-        states = self._groups.list_groups()
-        alone = {group: reason for group in moves if (reason := explain_unfit(states.get(group)) or self._explain_moved(moves[group]))}
+            counts = Counter(entry.run for history in histories.values() for entry in history.runs)
+            raise GroupRunUnknown(run, target, tuple(name for name, _ in counts.most_common()))
+        there = read_positions(self.groups, moves)
+        listed = self.groups.list_groups()
+        alone = {group: reason for group in moves if (reason := explain_unfit(listed.get(group)) or self._explain_moved(moves[group]))}
         undo = {group: plan_undo(move, there[group]) for group, move in moves.items() if group not in alone}
         failed = {} if dry_run else self._write(moves, undo)
         if not dry_run:
-            self._notes.keep({group: histories[group].before(run) for group in undo if group not in failed}, run)
+            self.notes.keep({group: histories[group].cut_before(run) for group in undo if group not in failed}, run)
         outcomes = [_judge(group, undo.get(group), alone.get(group, ""), failed.get(group, ())) for group in sorted(moves)]
-        return _summarize(outcomes, target, dry_run)
+        states = Counter(outcome.state for outcome in outcomes)
+        totals = {"groups": len(outcomes), "states": dict(sorted(states.items()))}
+        result = to_columns(("group", "state", "restored", "deleted", "reason"), outcomes)
+        errors = tuple(GroupUndoFailed(of.group, target, of.reason).report() for of in outcomes if of.state == NOT_UNDONE)
+        return StepResult(result, totals, tuple(_write_lines(outcomes, dry_run)), errors)
 
     def _write(self, moves: Mapping[str, GroupMove], undo: Mapping[str, GroupUndo]) -> dict[str, list[str]]:
         """Commits and deletes, and gives what does not stand there afterwards as it should, by group."""
         changes = {group: plan for group, plan in undo.items() if not plan.is_nothing}
-        commit = {group: plan.commit for group, plan in changes.items()}
-        delete = {group: plan.delete for group, plan in changes.items()}
-        refused = _write_positions(self._groups, commit, delete)
+        errors: dict[str, MirrorError] = {}
+        answers = [self.groups.commit({group: plan.commit for group, plan in changes.items() if plan.commit}, errors)]
+        answers.append(self.groups.delete({group: of.delete for group, of in changes.items() if of.delete and group not in errors}, errors))
+        refused: dict[str, list[str]] = {}
+        for group, places in [pair for answer in answers for pair in answer.items() if pair[1]]:
+            refused.setdefault(group, []).extend(f"{tp} ({why})" for tp, why in sorted(places.items()))
+        for group, error in errors.items():
+            refused.setdefault(group, []).append(error.message)
         wanted = {group: {tp: moves[group].before[tp] for tp in (*plan.commit, *plan.delete)} for group, plan in changes.items()}
-        return dict(find_unlike(wanted, read_positions(self._groups, changes))) | refused
+        return dict(find_unlike(wanted, read_positions(self.groups, changes))) | refused
 
     def _explain_moved(self, move: GroupMove) -> str:
-        topics = sorted({tp.topic for tp in move.before if tp.topic in self._moved})
-        return f"the wave {self._moved[topics[0]]} moved {', '.join(topics)}" if topics else ""
-
-
-def _write_positions(
-    groups: Groups, commit: Mapping[str, Positions], delete: Mapping[str, Sequence[TopicPartition]]
-) -> dict[str, list[str]]:
-    """Commits each group's positions in one request and deletes others in one; gives what was refused, in words, by group."""
-    errors: dict[str, MirrorError] = {}
-    refused = groups.commit({name: positions for name, positions in commit.items() if positions}, errors)
-    reasons = {name: [f"{tp} ({why})" for tp, why in sorted(of_group.items())] for name, of_group in refused.items()}
-    deleted = groups.delete({name: partitions for name, partitions in delete.items() if partitions and name not in errors}, errors)
-    for name, of_group in deleted.items():
-        reasons.setdefault(name, []).extend(f"{tp} ({why})" for tp, why in sorted(of_group.items()))
-    for name, error in errors.items():
-        reasons.setdefault(name, []).append(error.message)
-    return {name: words for name, words in reasons.items() if words}
-
-
-def _find_moved_remotes(context: GroupContext, decisions: Decisions) -> dict[str, str]:
-    """The remote topics that are written on the target since a cutover, with its wave."""
-    moved = decisions.moved_topics.items()
-    return {context.selection.display_name(topic): decision.wave or "" for topic, decision in moved}
-
-
-def _list_runs(histories: Mapping[str, CommitHistory]) -> tuple[str, ...]:
-    """The runs that are kept, those of most groups first."""
-    counts = Counter(entry.run for history in histories.values() for entry in history.runs)
-    return tuple(run for run, _ in counts.most_common())
+        topics = sorted({tp.topic for tp in move.before if tp.topic in self.moved})
+        return f"the wave {self.moved[topics[0]]} moved {', '.join(topics)}" if topics else ""
 
 
 def _judge(group: str, undo: GroupUndo | None, alone: str, failed: Collection[str]) -> UndoOutcome:
@@ -296,19 +275,6 @@ def _judge(group: str, undo: GroupUndo | None, alone: str, failed: Collection[st
     reason = f"moved since by somebody else, so it stays in {first_few(foreign, most=_EXAMPLES)}" if foreign else ""
     state = LEFT_ALONE if undo.is_nothing and foreign else AS_BEFORE if undo.is_nothing else UNDONE
     return UndoOutcome(group, state, len(undo.commit), len(undo.delete), reason)
-
-
-def _summarize(outcomes: Sequence[UndoOutcome], target: str, dry_run: bool) -> StepResult:
-    states = Counter(outcome.state for outcome in outcomes)
-    totals = {"groups": len(outcomes), "states": dict(sorted(states.items()))}
-    result = to_columns(("group", "state", "restored", "deleted", "reason"), outcomes)
-    return StepResult(result, totals, tuple(_write_lines(outcomes, dry_run)), tuple(_list_reports(outcomes, target)))
-
-
-def _list_reports(outcomes: Sequence[UndoOutcome], target: str) -> Iterator[ErrorReport]:
-    for outcome in outcomes:
-        if outcome.state == NOT_UNDONE:
-            yield GroupUndoFailed(outcome.group, target, outcome.reason).report()
 
 
 def _write_lines(outcomes: Sequence[UndoOutcome], dry_run: bool) -> Iterator[str]:

@@ -34,15 +34,11 @@ class MirrorMaker:
     def of(cls, flow: Flow, connector: str | None = None, offsets_topic: str | None = None, group: str | None = None) -> "MirrorMaker":
         """By the flow's configuration, as far as nothing else is said."""
 
-        def worker(name: str) -> str:
+        def resolve(name: str) -> str:
             return flow.references.resolve(flow.worker_settings[name])
 
-        return cls(
-            connector or SOURCE_CONNECTOR,
-            group or worker("group.id"),
-            offsets_topic or worker("offset.storage.topic"),
-            worker("config.storage.topic"),
-        )
+        topic = offsets_topic or resolve("offset.storage.topic")
+        return cls(connector or SOURCE_CONNECTOR, group or resolve("group.id"), topic, resolve("config.storage.topic"))
 
 
 @dataclass(frozen=True)
@@ -138,11 +134,11 @@ def _read_records(flow: Flow, target: Cluster, topic: str) -> list[ReadRecord]:
     partitions = [TopicPartition(topic, partition.number) for partition in described.partitions]
     ends = target.offsets(partitions, "latest")
 
-    def hidden() -> list[tuple[TopicPartition, int]]:
+    def find_hidden() -> list[tuple[TopicPartition, int]]:
         stable = target.offsets(partitions, "latest", committed=True)
         return [(tp, stable.get(tp, 0)) for tp in partitions if stable.get(tp, -1) < ends.get(tp, 0)]
 
-    if still := poll_until(hidden, _MARKER_SECONDS, every=0.1, enough=operator.not_):
+    if still := poll_until(find_hidden, _MARKER_SECONDS, every=0.1, enough=operator.not_):
         tp, stable = still[0]
         raise ConnectOffsetsUnreadable(*tp, stable, "a transaction is open there, or the partition has no leader")
     reader = BoundedReader(flow.target, flow.client("target", "consumer"))

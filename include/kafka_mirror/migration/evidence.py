@@ -18,8 +18,8 @@ from kafka_mirror.migration.tail_match import (
     MoreTail,
     Position,
     RecordDigest,
-    position,
-    tail_begin,
+    choose_tail_start,
+    find_position,
 )
 
 _TOGETHER = 100
@@ -79,7 +79,7 @@ class _EvidenceReader:
         begin = _begin(partition, window)
         evidence = Evidence(**vars(partition), source=source, source_read=window.source, tail=tail, tail_start=begin)
         try:
-            self._positions[partition.tp] = position(evidence)
+            self._positions[partition.tp] = find_position(evidence)
             del self._open[partition]
         except MoreSource:
             further = partition.first + _GROWTH * max(window.source - partition.first, _FIRST_RECORDS)
@@ -95,7 +95,7 @@ def _choose_window(partition: Mm2Partition) -> _Window:
 
 def _begin(partition: Mm2Partition, window: _Window) -> int:
     places = [*([partition.sync.downstream] if partition.sync else []), *([partition.copied.downstream] if partition.copied else [])]
-    return tail_begin(places if window.from_known_place else [], partition.target_start, partition.target_end, window.records)
+    return choose_tail_start(places if window.from_known_place else [], partition.target_start, partition.target_end, window.records)
 
 
 def _read(
@@ -110,15 +110,14 @@ def _read(
 def _digest(message: ReadRecord, on_target: bool) -> RecordDigest:
     """A record as it is compared. A time that the target's broker stamped is not the source's."""
     digest = blake2b(digest_size=16)
-    for part in (message.key, message.value, *_read_headers(message)):
+    headers = read_headers(message)
+    parts = (
+        [b"a header whose key the client cannot read"]
+        if headers is None
+        else [of for name, value in headers for of in (name.encode(), value)]
+    )
+    for part in (message.key, message.value, *parts):
         digest.update(b"-" if part is None else b"%d:" % len(part))
         digest.update(part or b"")
     kind, timestamp = message.timestamp
     return RecordDigest(message.offset, digest.digest(), None if kind == 0 or (on_target and kind == _LOG_APPEND_TIME) else timestamp)
-
-
-def _read_headers(message: ReadRecord) -> list[bytes | None]:
-    headers = read_headers(message)
-    if headers is None:
-        return [b"a header whose key the client cannot read"]
-    return [part for name, value in headers for part in (name.encode(), value)]

@@ -1,7 +1,4 @@
-"""`hand-back`: MirrorMaker 2 goes on where the mirror stopped.
-
-Where MirrorMaker 2 goes on with a flow that is handed back: after the watermarks, but for topics that are others by now.
-"""
+"""`hand-back`: MirrorMaker 2 goes on where the mirror stopped, after the watermarks; but for topics that are others by now."""
 
 import operator
 import time
@@ -28,6 +25,7 @@ from kafka_mirror.errors import (
     WayBackHandedBack,
     name_flow_in_errors,
 )
+from kafka_mirror.formats.documents import columns
 from kafka_mirror.formats.mm2 import PARTITIONS, SourcePartition, encode_offset, partition_of
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.groups.offset_syncs import emit
@@ -40,6 +38,7 @@ from kafka_mirror.kafka.writer import RecordWriter
 from kafka_mirror.ledger.apply_decisions import is_applied
 from kafka_mirror.ledger.checks import check_clusters
 from kafka_mirror.ledger.clusters import control_of, ledger_of, read_decisions, read_ledger, two_clusters
+from kafka_mirror.ledger.control import Control
 from kafka_mirror.ledger.control_records import HANDED_BACK, RESTART, Decision
 from kafka_mirror.ledger.decisions import Decisions, moment_after
 from kafka_mirror.ledger.record import Decided, Writer
@@ -83,21 +82,14 @@ def resume_offsets(flow: Flow, source: Cluster, records: Records) -> ResumeOffse
     )
 
 
-def list_not_acted_on(records: Records, decisions: Decisions) -> tuple[str, ...]:
-    """A sentence about each restart that was decided and that no copy has done, before the flow is handed back."""
-    return tuple(
-        f"{tp}: not done yet, and unknown to MirrorMaker 2: {decision}. To have it done, let the copy run before hand-back; afterwards "
-        "take over and decide again."
-        for tp, decision in _report_waiting(records, decisions)
-    )
-
-
-def used_up(records: Records, decisions: Decisions) -> tuple[str, ...]:
-    """The records with all decisions used up: the flow is not taken over yet, and its partitions go on where MirrorMaker 2 stopped."""
-    return tuple(
-        f"{tp}: not done, and used up by the take-over: {decision}. Decide again if it is still wanted."
-        for tp, decision in _report_waiting(records, decisions)
-    )
+def list_waiting_restarts(records: Records, decisions: Decisions) -> list[tuple[TopicPartition, str]]:
+    """The restarts that were decided and that no copy has done, in words."""
+    return [
+        (tp, decision.told_as(f"restart at source offset {decision.offset}"))
+        for tp, record in sorted(records.items())
+        for decision in decisions.of(tp)
+        if decision.decision == RESTART and decision.watermark == record.watermark and not is_applied(record, decision)
+    ]
 
 
 def require_excluded(flow: Flow, decisions: Decisions) -> None:
@@ -122,13 +114,6 @@ def require_known_names(flow: Flow, records: Records) -> None:
     names = {topic: remote for topic, remote in remotes.items() if remote != theirs.format_remote_topic(flow.source, topic)}
     if names:
         raise RenamedTopicsHandedBack(flow.name, tuple(names), tuple(names.values()))
-
-
-def _report_waiting(records: Records, decisions: Decisions) -> Iterator[tuple[TopicPartition, str]]:
-    for tp, record in sorted(records.items()):
-        for decision in decisions.select(tp):
-            if decision.decision == RESTART and decision.watermark == record.watermark and not is_applied(record, decision):
-                yield tp, decision.describe_as(f"restart at source offset {decision.offset}")
 
 
 def _report_others(anew: Records, topics: Mapping[str, Topic], reset: str) -> Iterator[str]:
@@ -185,28 +170,28 @@ def hand_back(flow: Flow, request: HandBackRequest, dry_run: bool = False) -> St
     """
     check_readable(flow)
     with name_flow_in_errors(flow.name), two_clusters(flow) as (source, target):
-        return _HandBack(flow, source, target, request).run(dry_run)
+        return _HandBack(flow, source, target, request, request.maker or MirrorMaker.of(flow)).run(dry_run)
 
 
+@dataclass
 class _HandBack:
-    def __init__(self, flow: Flow, source: Cluster, target: Cluster, request: HandBackRequest) -> None:
-        self._flow = flow
-        self._source = source
-        self._target = target
-        self._maker = request.maker or MirrorMaker.of(flow)
-        self._control = control_of(flow, target)
-        self._request = request
+    flow: Flow
+    source: Cluster
+    target: Cluster
+    request: HandBackRequest
+    maker: MirrorMaker
 
     def run(self, dry_run: bool) -> StepResult:
         """Looks, ends our own copies, tells MirrorMaker 2."""
-        flow, source_id, target_id = self._flow, self._source.cluster_id(), self._target.cluster_id()
-        require_stopped(self._target, self._maker)
-        decisions = read_decisions(flow, self._control, dry_run=True)
+        flow, source_id, target_id = self.flow, self.source.cluster_id(), self.target.cluster_id()
+        require_stopped(self.target, self.maker)
+        control = control_of(flow, self.target)
+        decisions = read_decisions(flow, control, dry_run=True)
         require_excluded(flow, decisions)
         records: Records = {}
         ledger_id = ""
-        if ledger_of(flow, self._target).topic_id() is not None:
-            ledger_id, view = read_ledger(flow, self._target, self._control, decisions, dry_run=True)
+        if ledger_of(flow, self.target).topic_id() is not None:
+            ledger_id, view = read_ledger(flow, self.target, control, decisions, dry_run=True)
             check_clusters(view.records.values(), flow.source, source_id, flow.target, target_id, decisions)
             for unreadable in view.unreadable.values():
                 raise unreadable
@@ -215,40 +200,46 @@ class _HandBack:
             raise NothingToHandBack(flow.name)
         require_known_names(flow, records)
         self._require_silence(records)
-        notices = list_not_acted_on(records, decisions)  # while the ledger tells: after the fence everything counts as done
+        # While the ledger tells: after the fence everything counts as done.
+        notices = tuple(
+            f"{tp}: not done yet, and unknown to MirrorMaker 2: {said}. To have it done, let the copy run before hand-back; afterwards "
+            "take over and decide again."
+            for tp, said in list_waiting_restarts(records, decisions)
+        )
         records = {tp: record for tp, record in records.items() if record.moved is None}
-        going = resume_offsets(flow, self._source, records)  # if that fails, it is to fail before anything is written
+        going = resume_offsets(flow, self.source, records)  # if that fails, it is to fail before anything is written
         if not dry_run:
             plan = plan_without_work(flow, source_id, target_id, ledger_id, decisions)
             when = moment_after(decisions, records.values(), datetime.now(UTC))
-            records, going, emitted = self._find_handed_back(plan, Decision(HANDED_BACK, self._request.who, when, self._request.why))
+            decision = Decision(HANDED_BACK, self.request.who, when, self.request.why)
+            records, going, emitted = self._write(plan, control, decision)
             notices = (*notices, *emitted)
         return self._report_done(records, going, notices, dry_run)
 
-    def _find_handed_back(self, plan: Plan, decision: Decision) -> tuple[Records, ResumeOffsets, tuple[str, ...]]:
-        partitions = self._find_offsets_topic()
-        self._control.write_next([decision])  # before anything is written for MirrorMaker 2: from now on nothing is planned
+    def _write(self, plan: Plan, control: Control, decision: Decision) -> tuple[Records, ResumeOffsets, tuple[str, ...]]:
+        partitions = self._ensure_offsets_topic()
+        control.write_next([decision])  # before anything is written for MirrorMaker 2: from now on nothing is planned
         records = self._fence(plan, Decided.of(decision))
-        require_stopped(self._target, self._maker)
-        going = resume_offsets(self._flow, self._source, records)
+        require_stopped(self.target, self.maker)
+        going = resume_offsets(self.flow, self.source, records)
         self._write_offsets(going, partitions)
         # Pairs of an old topic would translate offsets of the new one to anywhere.
-        behind = {tp: records[tp].watermark for tp in going.offsets.keys() - going.anew}
-        emitted = emit(self._flow, self._source, self._target, records, behind)
+        same = {tp: records[tp].watermark for tp in going.offsets.keys() - going.anew}
+        emitted = emit(self.flow, self.source, self.target, records, same)
         return records, going, (*emitted.notices, *(str(error) for error in emitted.errors))
 
     def _require_silence(self, records: Records) -> None:
         """Raises CopyUnderWay while a transaction is open where a copy writes."""
-        ledger = ledger_of(self._flow, self._target)
+        ledger = ledger_of(self.flow, self.target)
         partitions = [TopicPartition(ledger.topic, lane) for lane in range(ledger.lanes)]
         partitions += [TopicPartition(record.target_topic, tp.partition) for tp, record in records.items()]
-        ends = self._target.offsets(partitions, "latest")
+        ends = self.target.offsets(partitions, "latest")
 
-        def hidden() -> list[tuple[TopicPartition, int, int]]:
-            stable = self._target.offsets(partitions, "latest", committed=True)
+        def find_hidden() -> list[tuple[TopicPartition, int, int]]:
+            stable = self.target.offsets(partitions, "latest", committed=True)
             return [(tp, stable[tp], end) for tp, end in ends.items() if stable.get(tp, end) < end]
 
-        if still := poll_until(hidden, _MARKER_SECONDS, every=0.1, enough=operator.not_):
+        if still := poll_until(find_hidden, _MARKER_SECONDS, every=0.1, enough=operator.not_):
             tp, stable, end = still[0]
             raise CopyUnderWay(*tp, stable, end)
 
@@ -260,49 +251,38 @@ class _HandBack:
             there = {tp: record for tp, record in before.items() if record.moved is None}  # of the others it is to copy nothing either
             return {tp: replace(record, writer=writer, decided=decided, handed_back=decided) for tp, record in there.items()}
 
-        tasks = (lane_task(self._flow, plan, lane, "hand-back") for lane in range(self._flow.value("mirror.lanes")))
+        tasks = (lane_task(self.flow, plan, lane, "hand-back") for lane in range(self.flow.value("mirror.lanes")))
         return write_lanes(tasks, lambda _lane: change, decided)
 
     # ------------------------------------------------------------ Connect's offsets
 
     def _write_offsets(self, going: ResumeOffsets, partitions: int) -> None:
         """Where MirrorMaker 2 is to begin from the start there is nothing to say, unless an offset stands there."""
-        stored = read_stored_offsets(self._flow, self._target, self._maker).offsets
+        stored = read_stored_offsets(self.flow, self.target, self.maker).offsets
         said = {tp: offset for tp, offset in going.offsets.items() if offset != FROM_THE_START or stored.get(tp) is not None}
-        outgoing = [self._build_offset(tp, offset, partitions) for tp, offset in said.items()]
-        writer = RecordWriter(self._flow.target, self._flow.client("target", "producer"), self._target.timeout)
+        outgoing, now = [], int(time.time() * 1000)
+        for tp, offset in said.items():
+            key = SourcePartition(self.maker.connector, self.flow.source, *tp).key
+            outgoing.append(Outgoing(self.maker.offsets_topic, key, encode_offset(offset), now, partition_of(key, partitions)))
+        writer = RecordWriter(self.flow.target, self.flow.client("target", "producer"), self.target.timeout)
         writer.write(outgoing, "Kafka Connect's offsets")
 
-    def _build_offset(self, tp: TopicPartition, offset: int, partitions: int) -> Outgoing:
-        key = SourcePartition(self._maker.connector, self._flow.source, *tp).key
-        now = int(time.time() * 1000)
-        return Outgoing(self._maker.offsets_topic, key, encode_offset(offset), now, partition_of(key, partitions))
-
-    def _find_offsets_topic(self) -> int:
+    def _ensure_offsets_topic(self) -> int:
         """How many partitions the offsets topic has. Creates it as Connect does where it is missing."""
-        partitions, replicas = (
-            self._find_worker("partitions", str(PARTITIONS)),
-            self._find_worker("replication.factor", _REPLICATION_FACTOR),
-        )
-        new = NewTopic(self._maker.offsets_topic, int(partitions), int(replicas), {"cleanup.policy": "compact"})
+        sizes: list[int] = []
+        for name, default in (("partitions", str(PARTITIONS)), ("replication.factor", _REPLICATION_FACTOR)):
+            setting = self.flow.worker_settings.get(f"offset.storage.{name}")
+            sizes.append(int(default if setting is None else self.flow.references.resolve(setting)))
+        new = NewTopic(self.maker.offsets_topic, sizes[0], sizes[1], {"cleanup.policy": "compact"})
         try:
-            return len(create_topic(self._target, new).partitions)
+            return len(create_topic(self.target, new).partitions)
         except (AuthorizationRefused, KafkaFailure) as failure:
-            failure.add_next(before=f"Set {self._flow.target}.offset.storage.* as the workers have it, or let a worker create the topic.")
+            failure.add_next(before=f"Set {self.flow.target}.offset.storage.* as the workers have it, or let a worker create the topic.")
             raise
-
-    def _find_worker(self, name: str, default: str) -> str:
-        setting = self._flow.worker_settings.get(f"offset.storage.{name}")
-        return default if setting is None else self._flow.references.resolve(setting)
 
     def _report_done(self, records: Records, going: ResumeOffsets, notices: tuple[str, ...], dry_run: bool) -> StepResult:
         rows = sorted(going.offsets)
-        result = {
-            "topic": [tp.topic for tp in rows],
-            "partition": [tp.partition for tp in rows],
-            "watermark": [records[tp].watermark for tp in rows],
-            "offset": [going.offsets[tp] for tp in rows],
-        }
+        result = columns(("topic", "partition", "watermark", "offset"), ((*tp, records[tp].watermark, going.offsets[tp]) for tp in rows))
         verb = "would be" if dry_run else "were"
         lines = [
             f"{tp}: MirrorMaker 2 goes on at source offset {records[tp].watermark}."
@@ -311,7 +291,5 @@ class _HandBack:
             for tp in rows
         ]
         lines += [*going.notices, *notices]
-        lines.append(
-            f"{len(rows)} partitions {verb} handed back, in {self._maker.offsets_topic}, to the connector {self._maker.connector}."
-        )
+        lines.append(f"{len(rows)} partitions {verb} handed back, in {self.maker.offsets_topic}, to the connector {self.maker.connector}.")
         return StepResult(result, {"handed_back": len(rows)}, tuple(lines), going.errors)

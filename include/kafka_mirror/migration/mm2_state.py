@@ -12,7 +12,7 @@ from kafka_mirror.formats import mm2
 from kafka_mirror.formats.offsets.partition import TopicPartition, lane_of
 from kafka_mirror.groups.mm2_topics import read_topic
 from kafka_mirror.groups.offset_sync_store import SyncPair
-from kafka_mirror.groups.offset_syncs import place
+from kafka_mirror.groups.offset_syncs import find_syncs_topic
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.model import Topic, is_compacted
 from kafka_mirror.kafka.polling import poll_until
@@ -21,6 +21,7 @@ from kafka_mirror.ledger.record import LedgerRecord
 from kafka_mirror.ledger.topic import LedgerView
 from kafka_mirror.migration.evidence import mm2_reads_committed
 from kafka_mirror.migration.tail_match import Mm2Partition
+from kafka_mirror.policy import TopicSelection
 
 _ANEW = "If that was meant, nothing else is to be done: refresh-topics creates what is missing, and the copy begins at mirror.start."
 
@@ -60,90 +61,79 @@ def survey_partitions(
     topics: Iterable[str],
 ) -> TakeOverSurvey:
     """Surveys every partition that the flow mirrors, or only those of `topics` if any are named."""
-    return _StateReader(flow, source, target, stored, ledger, frozenset(topics)).run()
+    return _StateReader(flow, source, target, stored, ledger, frozenset(topics), current_selection(flow, target)).run()
 
 
+@dataclass
 class _StateReader:
-    def __init__(
-        self,
-        flow: Flow,
-        source: Cluster,
-        target: Cluster,
-        stored: Mapping[TopicPartition, int | None],
-        ledger: LedgerView,
-        only: frozenset[str],
-    ) -> None:
-        self._flow = flow
-        self._source = source
-        self._target = target
-        self._stored = stored
-        self._ledger = ledger
-        self._only = only
-        self._selection = current_selection(flow, target)
-        self._survey = TakeOverSurvey()
-        self._hidden: dict[str, MirrorError] = {}
-        """What the target refuses to tell of single remote topics."""
+    flow: Flow
+    source: Cluster
+    target: Cluster
+    stored: Mapping[TopicPartition, int | None]
+    ledger: LedgerView
+    only: frozenset[str]
+    selection: TopicSelection
+    survey: TakeOverSurvey = field(default_factory=TakeOverSurvey)
+    hidden: dict[str, MirrorError] = field(default_factory=dict)
+    """What the target refuses to tell of single remote topics."""
 
     def run(self) -> TakeOverSurvey:
         """Fills what is found."""
         refused: dict[str, MirrorError] = {}
-        there = frozenset(self._source.names())
-        names = {*there, *(tp.topic for tp in self._stored)}
-        named = {name for name in names if not self._only or name in self._only}
-        refused |= {name: error for name in named if (error := self._selection.refusal(name)) is not None}
-        chosen = {name for name in names if self._selection.should_replicate(name)}
-        shared = self._selection.with_shared_remote_name(chosen & there, {tp.topic for tp in self._ledger.records})
+        there = frozenset(self.source.names())
+        names = {*there, *(tp.topic for tp in self.stored)}
+        named = {name for name in names if not self.only or name in self.only}
+        refused |= {name: error for name in named if (error := self.selection.refusal(name)) is not None}
+        chosen = {name for name in names if self.selection.should_replicate(name)}
+        shared = self.selection.with_shared_remote_name(chosen & there, {tp.topic for tp in self.ledger.records})
         refused |= {name: error for name, error in shared.items() if name in named}
-        topics = self._source.topics((chosen & named) - shared.keys(), refused)
-        remotes = self._target.topics({self._selection.remote(name) for name in topics}, self._hidden)
-        self._survey.remotes = {name: remotes[remote] for name in topics if (remote := self._selection.remote(name)) in remotes}
+        topics = self.source.topics((chosen & named) - shared.keys(), refused)
+        remotes = self.target.topics({self.selection.remote(name) for name in topics}, self.hidden)
+        self.survey.remotes = {name: remotes[remote] for name in topics if (remote := self.selection.remote(name)) in remotes}
         self._note_what_is_left_out(topics, refused)
-        wanted = [tp for name, topic in topics.items() for p in topic.partitions if self._is_open(tp := TopicPartition(name, p.number))]
-        self._survey.sources = source_partitions(self._source, topics, wanted, mm2_reads_committed(self._flow), refused)
+        wanted = self._select_open(topics)
+        self.survey.sources = source_partitions(self.source, topics, wanted, mm2_reads_committed(self.flow), refused)
         self._add([tp for tp in wanted if not self._is_refused(tp.topic, refused)], refused)
-        self._survey.errors.extend(error.report() for error in refused.values())
-        topic_of = {self._selection.remote(name): name for name in topics}
-        self._survey.errors.extend(replace(error.report(), topic=topic_of[remote]) for remote, error in self._hidden.items())
-        self._survey.errors.extend(error.report() for error in self._ledger.unreadable.values())
-        return self._survey
+        self.survey.errors.extend(error.report() for error in refused.values())
+        topic_of = {self.selection.remote(name): name for name in topics}
+        self.survey.errors.extend(replace(error.report(), topic=topic_of[remote]) for remote, error in self.hidden.items())
+        self.survey.errors.extend(error.report() for error in self.ledger.unreadable.values())
+        return self.survey
 
     def _note_what_is_left_out(self, topics: Mapping[str, Topic], refused: Mapping[str, MirrorError]) -> None:
-        gone = sorted(
-            {tp.topic for tp, offset in self._stored.items() if offset is not None} - set(topics) - set(refused) - set(self._only)
-        )
-        if gone and not self._only:
+        gone = sorted({tp.topic for tp, offset in self.stored.items() if offset is not None} - set(topics) - set(refused) - set(self.only))
+        if gone and not self.only:
             listed = ", ".join(gone[:10]) + (" …" if len(gone) > 10 else "")
-            self._survey.notices.append(
+            self.survey.notices.append(
                 f"Kafka Connect has offsets of {len(gone)} topics that the source no longer has or the flow does not mirror: {listed}."
             )
 
-    def _is_open(self, tp: TopicPartition) -> bool:
-        if lane_of(*tp, self._flow.value("mirror.lanes")) in self._ledger.unreadable:
-            return False
-        record = self._ledger.records.get(tp)
-        if record is not None and not record.is_handed_back:
-            self._survey.ours.append(tp)
-            return False
-        return True
+    def _select_open(self, topics: Mapping[str, Topic]) -> list[TopicPartition]:
+        """The partitions that are not ours already, of lanes that can be read."""
+        partitions = [TopicPartition(name, partition.number) for name, topic in topics.items() for partition in topic.partitions]
+        readable = [tp for tp in partitions if lane_of(*tp, self.flow.value("mirror.lanes")) not in self.ledger.unreadable]
+        self.survey.ours = [tp for tp in readable if (record := self.ledger.records.get(tp)) and not record.is_handed_back]
+        ours = set(self.survey.ours)
+        return [tp for tp in readable if tp not in ours]
 
     def _add(self, wanted: list[TopicPartition], refused: dict[str, MirrorError]) -> None:
-        there = [tp for tp in wanted if (topic := self._survey.remotes.get(tp.topic)) and tp.partition < len(topic.partitions)]
-        remote = {tp: TopicPartition(self._selection.remote(tp.topic), tp.partition) for tp in wanted}
+        there = [tp for tp in wanted if (topic := self.survey.remotes.get(tp.topic)) and tp.partition < len(topic.partitions)]
+        remote = {tp: TopicPartition(self.selection.remote(tp.topic), tp.partition) for tp in wanted}
         ends = self._read_remote_ends([remote[tp] for tp in there])
         compacted = self._find_compacted({tp.topic for tp in there}, refused)
         syncs = self._read_syncs()
         for tp in wanted:
             if self._is_refused(tp.topic, refused):
                 continue
-            stored, remote_ends = self._stored.get(tp), ends.get(remote[tp], _NO_LEADER)
+            stored, remote_ends = self.stored.get(tp), ends.get(remote[tp], _NO_LEADER)
             if stored is None and (tp not in there or (0 <= remote_ends.start == remote_ends.end and self._find_ours(tp) is None)):
                 continue  # never mirrored
             refusal = self._find_refusal(tp, remote[tp], stored, tp in there, remote_ends, syncs.get(tp, []))
             if refusal is not None:
-                self._survey.errors.append(refusal.report())
+                self.survey.errors.append(refusal.report())
                 continue
-            source, ours = self._survey.sources[tp], self._find_ours(tp)
-            self._survey.partitions.append(
+            source, ours = self.survey.sources[tp], self._find_ours(tp)
+            self.survey.partitions.append(
                 Mm2Partition(
                     tp=tp,
                     remote=remote[tp],
@@ -160,9 +150,9 @@ class _StateReader:
 
     def _read_remote_ends(self, partitions: list[TopicPartition]) -> dict[TopicPartition, _Ends]:
         """The offsets of the remote partitions, with a moment of patience for transactions whose tasks were fenced just now."""
-        starts = self._target.offsets(partitions, "earliest", errors=self._hidden)
+        starts = self.target.offsets(partitions, "earliest", errors=self.hidden)
         stable, ends = poll_until(
-            lambda: [self._target.offsets(partitions, "latest", committed, self._hidden) for committed in (True, False)],
+            lambda: [self.target.offsets(partitions, "latest", committed, self.hidden) for committed in (True, False)],
             _PATIENCE_SECONDS,
             every=0.1,
             enough=lambda stable_and_ends: all(stable_and_ends[0].get(tp, end) >= end for tp, end in stable_and_ends[1].items()),
@@ -171,7 +161,7 @@ class _StateReader:
 
     def _find_ours(self, tp: TopicPartition) -> LedgerRecord | None:
         """What our ledger says of a partition that was handed back, if both topics are still the same."""
-        record, remote, source = self._ledger.records.get(tp), self._survey.remotes.get(tp.topic), self._survey.sources.get(tp)
+        record, remote, source = self.ledger.records.get(tp), self.survey.remotes.get(tp.topic), self.survey.sources.get(tp)
         if record is None or remote is None or source is None:
             return None
         return record if (record.source_topic_id, record.target_topic_id) == (source.topic_id, remote.id) else None
@@ -180,7 +170,7 @@ class _StateReader:
         self, tp: TopicPartition, remote: TopicPartition, stored: int | None, there: bool, ends: _Ends, syncs: list[SyncPair]
     ) -> MirrorError | None:
         start, stable, end = ends
-        source = self._survey.sources.get(tp)
+        source = self.survey.sources.get(tp)
         if not there:
             return TakeOverRefused(*tp, f"Kafka Connect kept the offset {stored} of it, and its remote partition {remote} is gone.", _ANEW)
         if source is None or ends == _NO_LEADER:
@@ -207,24 +197,24 @@ class _StateReader:
 
     def _is_refused(self, topic: str, refused: Mapping[str, MirrorError]) -> bool:
         """Whether a cluster refuses to tell something of a source topic or of its remote one: that is no word about what is there."""
-        return topic in refused or self._selection.remote(topic) in self._hidden
+        return topic in refused or self.selection.remote(topic) in self.hidden
 
     def _find_compacted(self, topics: set[str], refused: dict[str, MirrorError]) -> set[str]:
         """The source topics of which records may be gone in between, on either side."""
-        remote = {self._selection.remote(name): name for name in topics}
-        sides = ((self._source, {name: name for name in topics}, refused), (self._target, remote, self._hidden))
+        remote = {self.selection.remote(name): name for name in topics}
+        sides = ((self.source, {name: name for name in topics}, refused), (self.target, remote, self.hidden))
         compacted: set[str] = set()
         for cluster, names, errors in sides:
             compacted |= {names[name] for name, configs in cluster.configs(names, errors).items() if is_compacted(configs)}
         return compacted
 
     def _read_syncs(self) -> dict[TopicPartition, list[SyncPair]]:
-        side, topic = place(self._flow)
-        cluster = self._source if side == "source" else self._target
+        side, topic = find_syncs_topic(self.flow)
+        cluster = self.source if side == "source" else self.target
         try:
-            content = read_topic(cluster, self._flow.client(side, "consumer"), topic, mm2.decode_offset_sync)
+            content = read_topic(cluster, self.flow.client(side, "consumer"), topic, mm2.decode_offset_sync)
         except MirrorError as failure:
-            self._survey.notices.append(f"The offset syncs cannot be read, so offsets translate less exactly: {failure.message}")
+            self.survey.notices.append(f"The offset syncs cannot be read, so offsets translate less exactly: {failure.message}")
             return {}
         syncs: dict[TopicPartition, list[SyncPair]] = {}
         for sync in content.records:

@@ -112,37 +112,42 @@ class MoreTail(Exception):
     """Raised when the remote partition must be read from further in front."""
 
 
-def index_of(records: Sequence[RecordDigest], offset: int) -> int:
+def find_index(records: Sequence[RecordDigest], offset: int) -> int:
     """The index of the first record at an offset or after it."""
     return bisect_left(records, offset, key=lambda record: record.offset)
 
 
-def record_at(records: Sequence[RecordDigest], offset: int) -> RecordDigest | None:
+def find_record(records: Sequence[RecordDigest], offset: int) -> RecordDigest | None:
     """Returns the record with this offset, None if there is none."""
-    at = index_of(records, offset)
+    at = find_index(records, offset)
     return records[at] if at < len(records) and records[at].offset == offset else None
 
 
 class Readings:
     """All readings of the tail that are possible so far: for each, the index of the source record that has to come next."""
 
-    def __init__(self, evidence: Evidence, restart: int, seed: RecordDigest | None) -> None:
+    def __init__(
+        self,
+        evidence: Evidence,
+        restart: int,
+        *,
+        seed: RecordDigest | None = None,
+        start: int | None = None,
+        first: tuple[SyncPair, ...] = (),
+    ) -> None:
         """`restart`: the source offset at which a worker begins that starts again. `seed`: the record in front of it; where that stands in
-        the tail, a reading may begin."""
+        the tail, a reading may begin. `start`: the index of the source record that must be the first of the tail; `first`: the pair
+        right in front of it."""
         self._evidence = evidence
         self._source = evidence.source
         self._restart_offset = restart
-        self._restart = index_of(evidence.source, restart)
+        self._restart = find_index(evidence.source, restart)
         self._seed = seed
-        self._expected: dict[int, int] = {}
+        self._expected: dict[int, int] = {} if start is None else {start: -1}
         """Index of the next source record -> with which record of the tail the reading began, or a worker started again last; −1: with
         the first one, which follows what was known before."""
-        self._first: tuple[SyncPair, ...] = ()
+        self._first = first
         self._offsets: list[int] = []
-
-    def begin(self, index: int, first: tuple[SyncPair, ...]) -> None:
-        """The source record that must be the first of the tail, and the pair right in front of it."""
-        self._expected, self._first = {index: -1}, first
 
     def follow(self, tail: Sequence[RecordDigest], watermark: int) -> Position | Ambiguous:
         """Reads the tail to its end. `watermark`: where to go on if it is empty."""
@@ -163,7 +168,7 @@ class Readings:
         ((index, begun),) = self._expected.items()
         if index < self._restart:
             return Ambiguous(self._evidence.target_end, "it ends in front of the offset that was kept.")
-        pairs = self._pair(index, begun)
+        pairs = self._make_pairs(index, begun)
         return Position(max(pairs[-1].upstream + 1 if pairs else watermark, self._restart_offset), pairs)
 
     def _find_following(self, record: RecordDigest) -> dict[int, int]:
@@ -182,7 +187,7 @@ class Readings:
             raise MoreSource
         return False
 
-    def _pair(self, index: int, begun: int) -> tuple[SyncPair, ...]:
+    def _make_pairs(self, index: int, begun: int) -> tuple[SyncPair, ...]:
         """The pairs of the reading that ends in front of this source record, back to where it began or a worker started again."""
         offsets = self._offsets[max(begun, 0) :]
         sources = self._source[index - len(offsets) : index]
@@ -190,7 +195,7 @@ class Readings:
         return pairs if begun >= 0 else (*self._first, *pairs)
 
 
-def position(evidence: Evidence) -> Position | Ambiguous:
+def find_position(evidence: Evidence) -> Position | Ambiguous:
     """Where to go on with the partition. Raises MoreSource or MoreTail when what was read is not enough to say it."""
     restart = evidence.source_start if evidence.stored is None else evidence.stored + 1
     if not evidence.tail and evidence.tail_start <= evidence.target_start:
@@ -209,7 +214,7 @@ def position(evidence: Evidence) -> Position | Ambiguous:
     return answer
 
 
-def tail_begin(places: Sequence[int], target_start: int, target_end: int, records: int) -> int:
+def choose_tail_start(places: Sequence[int], target_start: int, target_end: int, records: int) -> int:
     """From where on to read the remote partition: the last of the places that are known if it is near enough, else a fixed number of
     offsets in front of the end."""
     place = max(places, default=-1)
@@ -227,16 +232,14 @@ def _place_by_sync(evidence: Evidence, restart: int) -> Position | Ambiguous | N
     if copied is not None and (sync is None or sync.downstream < copied.downstream):
         if copied.downstream < evidence.tail_start or copied.upstream < evidence.source_start:
             return None
-        readings = Readings(evidence, restart, None)
-        readings.begin(index_of(evidence.source, copied.upstream), ())
-        return readings.follow(tail[index_of(tail, copied.downstream) :], copied.upstream)
+        readings = Readings(evidence, restart, start=find_index(evidence.source, copied.upstream))
+        return readings.follow(tail[find_index(tail, copied.downstream) :], copied.upstream)
     if sync is None or sync.downstream < evidence.tail_start or sync.upstream < evidence.source_start - 1:
         return None
-    if record_at(tail, sync.downstream) is None:
+    if find_record(tail, sync.downstream) is None:
         return None  # it is gone from the target
-    readings = Readings(evidence, restart, None)
-    readings.begin(index_of(evidence.source, sync.upstream + 1), (sync,))
-    return readings.follow(tail[index_of(tail, sync.downstream + 1) :], sync.upstream + 1)
+    readings = Readings(evidence, restart, start=find_index(evidence.source, sync.upstream + 1), first=(sync,))
+    return readings.follow(tail[find_index(tail, sync.downstream + 1) :], sync.upstream + 1)
 
 
 def _find_contradiction(evidence: Evidence) -> Ambiguous | None:
@@ -244,7 +247,7 @@ def _find_contradiction(evidence: Evidence) -> Ambiguous | None:
     sync = evidence.sync
     if sync is None:
         return None
-    source, target = record_at(evidence.source, sync.upstream), record_at(evidence.tail, sync.downstream)
+    source, target = find_record(evidence.source, sync.upstream), find_record(evidence.tail, sync.downstream)
     if source is None or target is None or source.is_like(target):
         return None
     return Ambiguous(
@@ -258,10 +261,8 @@ def _place_by_stored(evidence: Evidence, restart: int) -> Position | Ambiguous:
     if evidence.stored is None:
         if evidence.tail_start > evidence.target_start:
             return _read_further(evidence, "too much stands in it, and nothing says where it begins.")
-        readings = Readings(evidence, restart, None)
-        readings.begin(0, ())
-        return readings.follow(tail, restart)
-    stored = record_at(evidence.source, evidence.stored)
+        return Readings(evidence, restart, start=0).follow(tail, restart)
+    stored = find_record(evidence.source, evidence.stored)
     if stored is None:
         if evidence.source_read < min(restart, evidence.source_end):
             raise MoreSource
@@ -270,7 +271,7 @@ def _place_by_stored(evidence: Evidence, restart: int) -> Position | Ambiguous:
         return Ambiguous(evidence.tail_start, f"the source does not have the record {evidence.stored} any more.")
     if not any(stored.is_like(record) for record in tail):
         return _read_further(evidence, f"the source's record {evidence.stored} is not in it.")
-    return Readings(evidence, restart, stored).follow(tail, restart)
+    return Readings(evidence, restart, seed=stored).follow(tail, restart)
 
 
 def _read_further(evidence: Evidence, otherwise: str) -> Ambiguous:
@@ -295,7 +296,7 @@ def _find_last_record(evidence: Evidence) -> Position | Ambiguous:
     return Position(alike[0].offset + 1, (SyncPair(alike[0].offset, last.offset),))
 
 
-def taken_map(former_map: OffsetMap, syncs: Sequence[SyncPair], pairs: Sequence[SyncPair], end: SyncPair) -> OffsetMap:
+def make_taken_map(former_map: OffsetMap, syncs: Sequence[SyncPair], pairs: Sequence[SyncPair], end: SyncPair) -> OffsetMap:
     """The map from what our own ledger had (empty on the first take-over), the syncs in the order in which they were written, and the pairs
     of the tail; `end` is where the copy goes on, on both sides.
 
@@ -303,20 +304,14 @@ def taken_map(former_map: OffsetMap, syncs: Sequence[SyncPair], pairs: Sequence[
     between two syncs is not known, so every run of a sync is marked as one that others were dropped in front of, and the map is
     thinned after its last run where the end of the remote partition lies after all that is known.
     """
-    runs = [run._replace(thinned=True) if number == 0 else run for number, run in enumerate(_build_runs(pairs))]
+    runs = list(runs_of([pair.upstream for pair in pairs], [pair.downstream for pair in pairs]))
+    runs[:1] = [run._replace(thinned=True) for run in runs[:1]]
     first = SyncPair(runs[0].source, runs[0].target) if runs else end
     sync_runs: list[Run] = []
-    for sync in reversed([sync for sync in syncs if not former_map.runs or _is_after(sync, former_map.runs[-1])]):
-        if sync.upstream < first.upstream and sync.downstream < first.downstream:
+    for sync in reversed(syncs):
+        is_new = not former_map.runs or (sync.upstream >= former_map.source_end and sync.downstream >= former_map.target_end)
+        if is_new and sync.upstream < first.upstream and sync.downstream < first.downstream:
             sync_runs.append(Run(sync.upstream, sync.downstream, 1, True))
             first = sync
     offset_map = former_map.cut_before(first.upstream).cut_before_target(first.downstream).with_runs([*reversed(sync_runs), *runs])
     return offset_map.with_mark(end.downstream > offset_map.target_end)
-
-
-def _build_runs(pairs: Sequence[SyncPair]) -> tuple[Run, ...]:
-    return runs_of([pair.upstream for pair in pairs], [pair.downstream for pair in pairs])
-
-
-def _is_after(sync: SyncPair, last: Run) -> bool:
-    return sync.upstream >= last.source + last.length and sync.downstream >= last.target + last.length

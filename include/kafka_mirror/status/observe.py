@@ -30,7 +30,7 @@ from kafka_mirror.errors import (
 from kafka_mirror.formats import mm2
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.groups.mm2_topics import read_between
-from kafka_mirror.groups.offset_syncs import place
+from kafka_mirror.groups.offset_syncs import find_syncs_topic
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.model import NewTopic, Topic
 from kafka_mirror.kafka.reader import BoundedReader
@@ -326,7 +326,7 @@ def refused_writes(flow: Flow, remotes: Iterable[str]) -> list[MirrorError]:
     with two_clusters(flow) as (source, target):
         refused = _refusals(target, [ledger_of(flow, target).topic, control_of(flow, target).topic, *remotes])
         if flow.value("emit.offset-syncs.enabled"):
-            side, syncs = place(flow)
+            side, syncs = find_syncs_topic(flow)
             refused += _refusals(source if side == "source" else target, [syncs])
     return refused
 

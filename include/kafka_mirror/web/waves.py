@@ -4,9 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from kafka_mirror.cutover.wave.findings import read_code
 from kafka_mirror.cutover.wave.record import OPENED, ROLLED_BACK, RUNNING, UNDER_WAY, StepNote, decode_wave
-from kafka_mirror.cutover.wave.step import DONE, STOPPED, WAITING
+from kafka_mirror.cutover.wave.step import DONE, STOPPED, WAITING, read_code
 
 MAX_WAVES = 20
 """How many waves a page shows, the newest; `kafka-mirror cutover status` lists all."""

@@ -9,8 +9,8 @@ from kafka_mirror.cli import cutover_parts as module
 from kafka_mirror.cutover.steps.group_survey import WaveGroup
 from kafka_mirror.cutover.steps.preflight import Preflight
 from kafka_mirror.cutover.steps.writers import Writers
-from kafka_mirror.cutover.wave.findings import information, stop, warning
 from kafka_mirror.cutover.wave.selection import Wave
+from kafka_mirror.cutover.wave.step import information, stop, warning
 from kafka_mirror.errors import ErrorReport
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.groups.group_translation import GroupOffset

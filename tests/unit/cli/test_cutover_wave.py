@@ -7,11 +7,10 @@ import pytest
 
 from kafka_mirror.cli import cutover_parts as module
 from kafka_mirror.cutover.wave.control_notes import StoredWaves
-from kafka_mirror.cutover.wave.findings import stop
 from kafka_mirror.cutover.wave.record import OPENED, ROLLED_BACK, TAKING_BACK, GroupNote, StepNote, WaveRecord, name_wave
 from kafka_mirror.cutover.wave.run import WaveRun
 from kafka_mirror.cutover.wave.selection import Wave
-from kafka_mirror.cutover.wave.step import BY_ACL, BY_HAND, CATCH_UP, DONE, FENCE, OPEN, PREFLIGHT, STOPPED, WAITING, StepOutcome
+from kafka_mirror.cutover.wave.step import BY_ACL, BY_HAND, CATCH_UP, DONE, FENCE, OPEN, PREFLIGHT, STOPPED, WAITING, StepOutcome, stop
 from kafka_mirror.errors import ErrorReport
 from kafka_mirror.ledger.decisions import NO_DECISIONS
 

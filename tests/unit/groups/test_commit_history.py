@@ -24,7 +24,7 @@ def commit(history, run, there, write):
 
 def undo(history, run, there):
     """The group's positions once the run is taken back."""
-    plan = plan_undo(history.since(run), there)
+    plan = plan_undo(history.merge_since(run), there)
     kept = {tp: at for tp, at in there.items() if tp not in plan.delete}
     return {**kept, **plan.commit}
 
@@ -48,14 +48,14 @@ def test_each_kept_run_is_taken_back_to_exactly_what_stood_before_it(first, writ
     assert history.runs[0].run == "run 0", "the oldest takes in those behind it"
     run = data.draw(st.sampled_from([kept.run for kept in history.runs]))
     assert undo(history, run, there) == before[run]
-    assert history.before(run).since(run) is None
+    assert history.cut_before(run).merge_since(run) is None
 
 
 def test_a_run_that_is_not_kept_any_more_cannot_be_taken_back():
     there, history = {}, CommitHistory()
     for number in range(KEPT_RUNS + 1):
         history = commit(history, f"run {number}", there, {ZERO: Committed(number)})
-    assert history.since("run 1") is None
+    assert history.merge_since("run 1") is None
     assert undo(history, "run 2", there) == {ZERO: Committed(1)}
     assert undo(history, "run 0", there) == {}
 
@@ -65,7 +65,7 @@ def test_a_position_that_somebody_else_committed_begins_the_history_anew():
     history = commit(CommitHistory(), "first", there, {ZERO: Committed(5)})
     there[ZERO] = Committed(50)
     history = commit(history, "second", there, {ZERO: Committed(60)})
-    assert history.since("first") is None
+    assert history.merge_since("first") is None
     assert undo(history, "second", there) == {ZERO: Committed(50)}
 
 

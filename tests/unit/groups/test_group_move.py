@@ -20,8 +20,8 @@ def at(offset, **facts):
 def test_what_stood_there_is_noted_also_that_nothing_did():
     noted = plan_move(None, {ZERO: at(3, metadata="m", leader_epoch=4)}, {ZERO: at(7), ONE: at(8)}, HERE)
     assert noted.before == {ZERO: at(3, metadata="m", leader_epoch=4), ONE: None}
-    assert noted.due({ZERO: at(3)}) == {ZERO: at(7), ONE: at(8)}
-    assert noted.due({ZERO: at(7), ONE: at(8)}) == {}
+    assert noted.find_due({ZERO: at(3)}) == {ZERO: at(7), ONE: at(8)}
+    assert noted.find_due({ZERO: at(7), ONE: at(8)}) == {}
     assert noted.source == HERE
 
 
@@ -29,11 +29,11 @@ def test_a_second_note_keeps_what_stood_there_before_the_first_and_knows_what_th
     first = plan_move(None, {ZERO: at(3)}, {ZERO: at(7)}, HERE)
     second = plan_move(first, {ZERO: at(7)}, {ZERO: at(9), ONE: at(1)}, HERE)
     assert second.before == {ZERO: at(3), ONE: None}
-    assert second.foreign({ZERO: at(7)}) == {}, "killed before it committed anything"
-    assert second.foreign({ZERO: at(9)}) == {}
-    assert second.foreign({ZERO: at(3)}) == {}
-    assert second.foreign({}) == {}, "positions expire"
-    assert second.foreign({ZERO: at(8)}) == {ZERO: 8}
+    assert second.find_foreign({ZERO: at(7)}) == {}, "killed before it committed anything"
+    assert second.find_foreign({ZERO: at(9)}) == {}
+    assert second.find_foreign({ZERO: at(3)}) == {}
+    assert second.find_foreign({}) == {}, "positions expire"
+    assert second.find_foreign({ZERO: at(8)}) == {ZERO: 8}
 
 
 def test_a_partition_that_left_the_wave_is_still_taken_back():
@@ -82,7 +82,7 @@ def killed_runs(before, attempts):
     noted, there = None, dict(before)
     for wanted, committed in attempts:
         noted = plan_move(noted, there, wanted, {})
-        there |= {tp: after for tp, after in noted.due(there).items() if tp in committed}
+        there |= {tp: after for tp, after in noted.find_due(there).items() if tp in committed}
     return noted, there
 
 
@@ -101,7 +101,7 @@ def test_a_roll_back_restores_exactly_what_stood_there_wherever_runs_were_killed
 @given(positions, runs, positions)
 def test_a_roll_back_touches_nothing_that_others_committed(before, attempts, theirs):
     noted, there = killed_runs(before, attempts)
-    ours = {tp: noted.ours(tp) for tp in noted.before}
+    ours = {tp: noted.list_ours(tp) for tp in noted.before}
     theirs = {tp: offset for tp, offset in theirs.items() if offset.offset not in ours.get(tp, ()) and offset != before.get(tp)}
     theirs = {tp: offset for tp, offset in theirs.items() if before.get(tp) is None or before[tp].offset != offset.offset}
     there |= theirs

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.groups.group_offsets import ToCommit, leave_out_moved, to_commit
+from kafka_mirror.groups.group_offsets import CommitPlan, leave_out_moved, plan_commit
 from kafka_mirror.kafka.model import Committed
 from kafka_mirror.ledger.control_records import MOVED, RETURNED, Decision
 from kafka_mirror.ledger.decisions import Decisions
@@ -53,7 +53,7 @@ logs = st.dictionaries(
 
 @given(positions, positions, logs)
 def test_what_is_written_lies_in_the_log_and_in_front_of_what_is_there(translated, committed, logs):
-    found = to_commit(translated, committed, logs)
+    found = plan_commit(translated, committed, logs)
     assert set(translated) == set(found.write) | {*found.there, *found.ahead, *found.missing}
     for tp, offset in found.write.items():
         start, end = logs[tp]
@@ -66,5 +66,5 @@ def test_what_is_written_lies_in_the_log_and_in_front_of_what_is_there(translate
 
 def test_each_partition_has_its_own_answer():
     log = dict.fromkeys((A, B), (5, 50))
-    assert to_commit({A: 10, B: 10, C: 10}, {A: 10, B: 11}, log) == ToCommit({}, (A,), (B,), (C,))
-    assert to_commit({A: 2, B: 90}, {}, log).write == {A: 5, B: 50}
+    assert plan_commit({A: 10, B: 10, C: 10}, {A: 10, B: 11}, log) == CommitPlan({}, (A,), (B,), (C,))
+    assert plan_commit({A: 2, B: 90}, {}, log).write == {A: 5, B: 50}

@@ -8,7 +8,7 @@ from kafka_mirror.config import load
 from kafka_mirror.formats.offsets.map import OffsetMap, Run
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.groups.context import group_context
-from kafka_mirror.groups.group_offsets import SKIPPED, SYNCED, UP_TO_DATE, ToCommit, _judge, _Wanted
+from kafka_mirror.groups.group_offsets import SKIPPED, SYNCED, UP_TO_DATE, CommitPlan, _judge, _Wanted
 from kafka_mirror.groups.group_translation import NOT_MIRRORED, GroupOffset, _LedgerView, _Sides, translate_groups
 from kafka_mirror.groups.translation import NONE, no_answer
 from kafka_mirror.kafka.groups import Committed
@@ -96,13 +96,13 @@ ELSEWHERE = GroupOffset("g", ORDERS[1], Committed(95), NEW, no_answer(NOT_MIRROR
 @pytest.mark.parametrize(
     ("unanswered", "decided", "refused", "state"),
     [
-        ((), ToCommit({}, (THERE,)), {}, UP_TO_DATE),
-        ((ELSEWHERE,), ToCommit({}, (THERE,)), {}, UP_TO_DATE),
-        ((UNANSWERED,), ToCommit({}, (THERE,)), {}, SKIPPED),
-        ((ELSEWHERE, UNANSWERED), ToCommit({}, (THERE,)), {}, SKIPPED),
-        ((), ToCommit({}, (THERE,), missing=(LOST,)), {}, SKIPPED),
-        ((), ToCommit({LOST: 1}, (THERE,)), {LOST: "UNKNOWN_TOPIC_OR_PARTITION"}, SKIPPED),
-        ((UNANSWERED,), ToCommit({NEW: 1}, (THERE,)), {}, SYNCED),
+        ((), CommitPlan({}, (THERE,)), {}, UP_TO_DATE),
+        ((ELSEWHERE,), CommitPlan({}, (THERE,)), {}, UP_TO_DATE),
+        ((UNANSWERED,), CommitPlan({}, (THERE,)), {}, SKIPPED),
+        ((ELSEWHERE, UNANSWERED), CommitPlan({}, (THERE,)), {}, SKIPPED),
+        ((), CommitPlan({}, (THERE,), missing=(LOST,)), {}, SKIPPED),
+        ((), CommitPlan({LOST: 1}, (THERE,)), {LOST: "UNKNOWN_TOPIC_OR_PARTITION"}, SKIPPED),
+        ((UNANSWERED,), CommitPlan({NEW: 1}, (THERE,)), {}, SYNCED),
     ],
 )
 def test_a_group_is_up_to_date_only_if_no_partition_of_it_waits(unanswered, decided, refused, state):

@@ -7,7 +7,16 @@ from hypothesis import strategies as st
 
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.groups.offset_sync_store import SyncPair
-from kafka_mirror.migration.tail_match import Ambiguous, Evidence, MoreSource, MoreTail, Position, RecordDigest, position, tail_begin
+from kafka_mirror.migration.tail_match import (
+    Ambiguous,
+    Evidence,
+    MoreSource,
+    MoreTail,
+    Position,
+    RecordDigest,
+    choose_tail_start,
+    find_position,
+)
 
 
 @dataclass
@@ -77,7 +86,7 @@ def found(world: World, window: int = 4) -> Position | Ambiguous:
     places = [each.downstream for each in (sync, world.known) if each is not None]
     source_read, records = first + window, window
     while True:
-        begin = tail_begin(places, world.target_start, world.target_end, records)
+        begin = choose_tail_start(places, world.target_start, world.target_end, records)
         evidence = Evidence(
             tp=TopicPartition("orders", 0),
             remote=TopicPartition("east.orders", 0),
@@ -95,7 +104,7 @@ def found(world: World, window: int = 4) -> Position | Ambiguous:
             compacted=world.compacted,
         )
         try:
-            return position(evidence)
+            return find_position(evidence)
         except MoreSource:
             assert source_read < world.source_end
             source_read *= 2

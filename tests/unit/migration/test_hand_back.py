@@ -13,7 +13,7 @@ from kafka_mirror.kafka.model import Topic
 from kafka_mirror.ledger.control_records import RESTART, Decision
 from kafka_mirror.ledger.decisions import Decisions
 from kafka_mirror.ledger.record import Decided, LedgerRecord
-from kafka_mirror.migration.hand_back import FROM_THE_START, ResumeOffsets, list_not_acted_on, resume_offsets, used_up
+from kafka_mirror.migration.hand_back import FROM_THE_START, ResumeOffsets, list_waiting_restarts, resume_offsets
 from tests.unit.ledger_records import WRITTEN_AT, ledger_record
 
 SAME, ANEW, GONE, HIDDEN = (TopicPartition(name, 0) for name in ("same", "anew", "gone", "hidden"))
@@ -80,6 +80,6 @@ def test_a_log_that_ends_in_front_of_the_watermark_is_told(told: Callable[..., R
 def test_a_restart_that_is_not_done_is_named(watermark: int, acted_on: bool, told: bool) -> None:
     decision = Decision(RESTART, "ann", WRITTEN_AT + timedelta(1), "lost", *SAME, watermark=100, offset=20)
     record = ledger_record(watermark=watermark, decided=Decided.of(decision) if acted_on else None)
-    notices = [notice for of in (list_not_acted_on, used_up) for notice in of({SAME: record}, Decisions([decision]))]
-    assert len(notices) == 2 * told
-    assert all("same-0" in notice and "restart at source offset 20 by ann" in notice and "lost" in notice for notice in notices)
+    waiting = list_waiting_restarts({SAME: record}, Decisions([decision]))
+    assert [tp for tp, _ in waiting] == [SAME] * told
+    assert all("restart at source offset 20 by ann" in said and "lost" in said for _, said in waiting)

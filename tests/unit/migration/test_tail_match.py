@@ -14,7 +14,7 @@ from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.groups.offset_sync_store import SyncPair
 from kafka_mirror.groups.translation import SourceState, translate
 from kafka_mirror.ledger.record import Decided
-from kafka_mirror.migration.tail_match import Ambiguous, Position, taken_map
+from kafka_mirror.migration.tail_match import Ambiguous, Position, make_taken_map
 from tests.unit.ledger_records import WRITTEN_AT, ledger_record
 from tests.unit.migration.mirror_maker import WORLDS, World, found
 
@@ -240,7 +240,7 @@ def test_of_an_emptied_remote_partition_what_kafka_connect_was_told_later_counts
 
 
 def test_what_lies_in_front_of_all_syncs_begins_at_the_beginning():
-    made = taken_map(OffsetMap(), [SyncPair(100, 90)], [SyncPair(150, 140), SyncPair(151, 141)], SyncPair(152, 142))
+    made = make_taken_map(OffsetMap(), [SyncPair(100, 90)], [SyncPair(150, 140), SyncPair(151, 141)], SyncPair(152, 142))
     assert made.translate(20) == Translation(0, False)
     assert made.translate(100) == Translation(90, True)
     assert made.translate(120) == Translation(91, False)
@@ -250,7 +250,7 @@ def test_what_lies_in_front_of_all_syncs_begins_at_the_beginning():
 
 
 def test_a_range_that_was_mirrored_twice_is_known_by_its_newest_copy():
-    made = taken_map(
+    made = make_taken_map(
         OffsetMap(), [SyncPair(0, 0), SyncPair(50, 50), SyncPair(90, 90), SyncPair(41, 91)], [SyncPair(60, 110)], SyncPair(61, 111)
     )
     assert made.runs == (Run(0, 0, 1, True), Run(41, 91, 1, True), Run(60, 110, 1, True))
@@ -258,13 +258,13 @@ def test_a_range_that_was_mirrored_twice_is_known_by_its_newest_copy():
 
 def test_our_own_part_stays_exact():
     ours = OffsetMap((Run(0, 0, 100), Run(110, 101, 40)))
-    made = taken_map(ours, [SyncPair(99, 99), SyncPair(149, 140), SyncPair(160, 150)], [SyncPair(170, 160)], SyncPair(171, 161))
+    made = make_taken_map(ours, [SyncPair(99, 99), SyncPair(149, 140), SyncPair(160, 150)], [SyncPair(170, 160)], SyncPair(171, 161))
     assert made.runs == (*ours.runs, Run(160, 150, 1, True), Run(170, 160, 1, True))
 
 
 def test_without_anything_known_the_map_is_empty_and_says_that_records_stand_there():
-    assert taken_map(OffsetMap(), [], [], SyncPair(5, 7)) == OffsetMap((), thinned_behind=True)
-    assert taken_map(OffsetMap(), [], [], SyncPair(5, 0)) == OffsetMap()
+    assert make_taken_map(OffsetMap(), [], [], SyncPair(5, 7)) == OffsetMap((), thinned_behind=True)
+    assert make_taken_map(OffsetMap(), [], [], SyncPair(5, 0)) == OffsetMap()
 
 
 @given(WORLDS, st.booleans())
@@ -276,7 +276,7 @@ def test_a_translation_is_never_late(world, at_stored):
     record = ledger_record(
         watermark=position.watermark,
         target_next=world.target_end,
-        offset_map=taken_map(OffsetMap(), syncs, position.pairs, SyncPair(position.watermark, world.target_end)),
+        offset_map=make_taken_map(OffsetMap(), syncs, position.pairs, SyncPair(position.watermark, world.target_end)),
         records=0,
         decided=Decided("skip-record", "a test", WRITTEN_AT, "another decision came before the first copy"),
     )

@@ -2,9 +2,8 @@
 
 from dataclasses import replace
 
-from kafka_mirror.cutover.wave.findings import stop
 from kafka_mirror.cutover.wave.record import OPENED, ROLLED_BACK, RUNNING, StepNote, WaveRecord, encode_wave
-from kafka_mirror.cutover.wave.step import DONE, FENCE, PREFLIGHT, STOPPED
+from kafka_mirror.cutover.wave.step import DONE, FENCE, PREFLIGHT, STOPPED, stop
 from kafka_mirror.errors import NotCopiedYet
 from kafka_mirror.web.waves import MAX_WAVES, wave_tracks
 from tests.unit.web.made_up import BUSY, HOSTILE, NOW, made_up

@@ -26,11 +26,22 @@ from kafka_mirror.airflow.tasks import (
     to_xcom,
 )
 from kafka_mirror.config import Flow
-from kafka_mirror.cutover.wave.findings import STOP, WARNING
 from kafka_mirror.cutover.wave.record import OPENED, ROLLED_BACK, name_wave, read_name
 from kafka_mirror.cutover.wave.run import read_waves, report_wave, run_wave
-from kafka_mirror.cutover.wave.selection import Wave, patterns
-from kafka_mirror.cutover.wave.step import FAILOVER, OPEN, PREFLIGHT, STEPS, STOPPED, WAITING, StepOptions, StepOutcome, list_steps
+from kafka_mirror.cutover.wave.selection import Wave, parse_patterns
+from kafka_mirror.cutover.wave.step import (
+    FAILOVER,
+    OPEN,
+    PREFLIGHT,
+    STEPS,
+    STOP,
+    STOPPED,
+    WAITING,
+    WARNING,
+    StepOptions,
+    StepOutcome,
+    list_steps,
+)
 from kafka_mirror.errors import UsageError
 from kafka_mirror.errors.next_step import mirror_command
 
@@ -102,7 +113,7 @@ def read_wave(topics: Any, groups: Any) -> Wave:
     try:
         if not topics:
             raise ValueError("it names no pattern")
-        return Wave(patterns(topics), patterns(groups) if groups else ())
+        return Wave(parse_patterns(topics), parse_patterns(groups) if groups else ())
     except ValueError as error:
         raise UsageError(f"The wave cannot be read: {error}.", next="Trigger the DAG again with patterns between commas.") from None
 
@@ -132,7 +143,7 @@ def report(flow_name: str) -> dict[str, Any]:
         if record is None or (sorted(record.topics), sorted(record.groups)) != (sorted(wave.topics), sorted(wave.groups)):
             fail(f"{flow_name}: the control topic has no wave {name} of these topics and groups, so no step of it began. {_look_at(red)}")
         text = report_wave(flow, stored, name)
-        log.info("\n%s", text.markdown())
+        log.info("\n%s", text.as_markdown())
         value = to_xcom(text.as_document(), {"wave": name, "state": record.state})
     if record.state != OPENED or red:
         push_return_value(value)

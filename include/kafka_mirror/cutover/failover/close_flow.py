@@ -73,7 +73,7 @@ def _decide(flow: "Flow", word: str, who: str, why: str, dry_run: bool, notes: "
             plan = plan_without_work(flow, _source_id(flow, view, decisions), target.cluster_id(), ledger_id, decisions)
             # Another installation may have copied a moment ago: declaring its source lost puts an end to that.
             tasks = (replace(lane_task(flow, plan, lane, word), installation="") for lane in lanes)
-            write_lanes(tasks, lambda _lane: partial(_write_nothing, notes), Decided.of(decision))
+            write_lanes(tasks, lambda _lane: partial(_keep_records, notes), Decided.of(decision))
     return ClosingResult(decision, there is not None, lanes)
 
 
@@ -101,7 +101,7 @@ def _write_decision(control: Control, decision: Decision, notes: "WaveNotes | No
     return written[0]
 
 
-def _write_nothing(notes: "WaveNotes | None", _records: Records, _writer: Writer) -> Records:
+def _keep_records(notes: "WaveNotes | None", _records: Records, _writer: Writer) -> Records:
     if notes is not None:
         notes.check()
     return {}

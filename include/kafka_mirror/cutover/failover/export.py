@@ -46,7 +46,7 @@ class ExportedRecord(NamedTuple):
     value: bytes | None
     headers: tuple[tuple[bytes, bytes | None], ...] = ()
 
-    def line(self) -> bytes:
+    def to_line(self) -> bytes:
         """The record as a line of a file."""
         document = {
             "topic": self.source.topic,
@@ -62,7 +62,7 @@ class ExportedRecord(NamedTuple):
         return json.dumps(document, separators=(",", ":")).encode() + b"\n"
 
     @classmethod
-    def of(cls, line: bytes) -> "ExportedRecord":
+    def from_line(cls, line: bytes) -> "ExportedRecord":
         """The record that a line of a file holds. Raises ValueError or KeyError for a line that is none."""
         fields: Mapping[str, Any] = json.loads(line)
         headers = tuple((_decode(name) or b"", _decode(value)) for name, value in fields[HEADERS])
@@ -92,8 +92,9 @@ class ExportFiles:
         ExportDiffers if the directory has another export: of partitions that are not among these it keeps what it says."""
         try:
             self._directory.mkdir(_OWNER_ENTERS, parents=True, exist_ok=True)
-            noted = self._description()
-            if noted is None and any(self._is_ours(path) for path in self._directory.glob(f"*{LINES}")):
+            noted = self._read_description()
+            ours = [path for path in self._directory.glob(f"*{LINES}") if path.name.endswith(OPEN_LINES) == (self._ending == OPEN_LINES)]
+            if noted is None and ours:
                 raise ExportDiffers(str(self._directory), f"it has files without {self._described}")
             for tp, fields in partitions.items():
                 self._check(tp, fields, noted or {})
@@ -102,7 +103,7 @@ class ExportFiles:
         except OSError as failure:
             raise ExportFailed(str(self._directory), str(failure)) from failure
 
-    def next_offset(self, tp: TopicPartition, start: int) -> int:
+    def find_next_offset(self, tp: TopicPartition, start: int) -> int:
         """Cuts off an incomplete last line and gives the offset with which a partition's file continues; `start` for a new file."""
         path = self._directory / file_name(tp, self._ending)
         try:
@@ -111,7 +112,7 @@ class ExportFiles:
             with _open(path, os.O_RDWR) as file:
                 last = _cut_to_last_line(file)
                 os.fsync(file.fileno())
-            return start if last is None else ExportedRecord.of(last).offset + 1
+            return start if last is None else ExportedRecord.from_line(last).offset + 1
         except (OSError, ValueError, KeyError) as failure:
             raise ExportFailed(str(path), f"it cannot be continued: {failure}") from failure
 
@@ -120,14 +121,14 @@ class ExportFiles:
         path = self._directory / file_name(tp, self._ending)
         try:
             with _open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT) as file:
-                file.writelines(record.line() for record in records)
+                file.writelines(record.to_line() for record in records)
         except OSError as failure:
             raise ExportFailed(str(path), str(failure)) from failure
 
     def finish(self, ends: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
         """Makes all files durable, writes into the description how far each goes, with its digest, and gives how many records each has."""
         try:
-            partitions = dict((self._description() or {}).get("partitions", {}))
+            partitions = dict((self._read_description() or {}).get("partitions", {}))
             counts = {}
             for tp, end in ends.items():
                 path = self._directory / file_name(tp, self._ending)
@@ -140,9 +141,6 @@ class ExportFiles:
         except OSError as failure:
             raise ExportFailed(str(self._directory), str(failure)) from failure
 
-    def _is_ours(self, path: Path) -> bool:
-        return path.name.endswith(OPEN_LINES) == (self._ending == OPEN_LINES)
-
     def _check(self, tp: TopicPartition, fields: Mapping[str, Any], noted: Mapping[str, Any]) -> None:
         before = noted.get("partitions", {}).get(str(tp))
         for name, value in (*self._identity.items(), *(((n, fields[n]) for n in _IDENTITY if n in fields) if before is not None else ())):
@@ -152,7 +150,7 @@ class ExportFiles:
                     str(self._directory), f"its {name} is {there!r}{f' for {tp}' if name in _IDENTITY else ''}, not {value!r}"
                 )
 
-    def _description(self) -> dict[str, Any] | None:
+    def _read_description(self) -> dict[str, Any] | None:
         path = self._directory / self._described
         try:
             description = json.loads(path.read_bytes())

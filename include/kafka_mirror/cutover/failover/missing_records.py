@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any
 
-from kafka_mirror.cutover.wave.findings import Finding, information, warning
+from kafka_mirror.cutover.wave.step import Finding, information, warning
 from kafka_mirror.errors import RecordsMayBeMissing
 from kafka_mirror.formats.documents import from_document, moment_text, to_document
 from kafka_mirror.formats.offsets.partition import TopicPartition
@@ -60,11 +60,10 @@ class MissingRecords:
         return max(self.end.offset - self.watermark, 0)
 
     def __str__(self) -> str:
-        after = "when it was last asked" if self.complete_until is None else show_moment(self.complete_until)
         if self.complete_until is None:
             unknown = "how far the source reached was not noted, so what was written after that is unknown"
         else:
-            unknown = f"what was written after {after} is unknown"
+            unknown = f"what was written after {show_moment(self.complete_until)} is unknown"
         if not self.offsets:
             return f"{self.source}: everything in front of offset {self.watermark:,} is copied; {unknown}"
         first, last = f"{self.watermark:,}", f"{self.end.offset - 1:,}"
@@ -102,21 +101,24 @@ class MissingListing:
     partitions: tuple[MissingRecords, ...]
     left_out: UnlistedPartitions = UnlistedPartitions()
 
+    def as_document(self) -> dict[str, Any]:
+        """As JSON takes it."""
+        return {"partitions": [row.as_document() for row in self.partitions], "left_out": to_document(self.left_out)}
+
 
 def find_missing_records(
     records: Mapping[TopicPartition, LedgerRecord], positions: Mapping[TopicPartition, Iterable[EndSighting]]
 ) -> tuple[MissingRecords, ...]:
     """What each partition of the ledger may lack, in order. `positions`: how far groups had read, as their checkpoints say."""
-    return tuple(_find_missing(tp, record, positions.get(tp, ())) for tp, record in sorted(records.items()))
-
-
-def _find_missing(tp: TopicPartition, record: LedgerRecord, positions: Iterable[EndSighting]) -> MissingRecords:
-    noted = record.source_end
-    end = EndSighting(record.watermark, None) if noted is None else EndSighting(noted.offset, noted.time)
-    furthest = max((end, *positions), key=lambda sighting: sighting.offset)
-    if furthest.offset < record.watermark:
-        furthest = EndSighting(record.watermark, end.time)
-    return MissingRecords(tp, record.watermark, furthest, None if noted is None else noted.time)
+    missing = []
+    for tp, record in sorted(records.items()):
+        noted = record.source_end
+        end = EndSighting(record.watermark, None) if noted is None else EndSighting(noted.offset, noted.time)
+        furthest = max((end, *positions.get(tp, ())), key=lambda sighting: sighting.offset)
+        if furthest.offset < record.watermark:
+            furthest = EndSighting(record.watermark, end.time)
+        missing.append(MissingRecords(tp, record.watermark, furthest, end.time))
+    return tuple(missing)
 
 
 def report_missing(missing: Iterable[MissingRecords], last_beat: datetime | None) -> Iterator[Finding]:
@@ -174,6 +176,7 @@ def read_missing(document: Mapping[str, Any]) -> MissingListing:
 
 def _make_columns(rows: Sequence[MissingRecords], unlisted: Sequence[MissingRecords]) -> dict[str, Any]:
     places: dict[tuple[str | None, str, str | None], int] = {}
+    times = [row.complete_until for row in unlisted if row.complete_until is not None]
     by = [places.setdefault((_iso_text(row.end.time), row.end.origin, _iso_text(row.complete_until)), len(places)) for row in rows]
     return {
         "topics": [[topic, sum(1 for _ in of_topic)] for topic, of_topic in groupby(row.source.topic for row in rows)],
@@ -182,13 +185,8 @@ def _make_columns(rows: Sequence[MissingRecords], unlisted: Sequence[MissingReco
         "offsets": [row.offsets for row in rows],
         "known_by": by,
         "known": [list(entry) for entry in places],
-        "left_out": to_document(_sum_up(unlisted)),
+        "left_out": to_document(UnlistedPartitions(len(unlisted), sum(row.offsets for row in unlisted), min(times, default=None))),
     }
-
-
-def _sum_up(unlisted: Sequence[MissingRecords]) -> UnlistedPartitions:
-    times = [row.complete_until for row in unlisted if row.complete_until is not None]
-    return UnlistedPartitions(len(unlisted), sum(row.offsets for row in unlisted), min(times, default=None))
 
 
 def _parse_time(text: str | None) -> datetime | None:
@@ -199,7 +197,11 @@ def show_missing(missing: MissingListing, max_rows: int) -> Iterator[str]:
     """The lines: a table with at most `max_rows` rows, and a sentence for all that has no row."""
     rows, unlisted = missing.partitions[:max_rows], missing.left_out
     yield from ("", "## What may be missing on the target", "", *_HEAD)
-    yield from map(_show_row, rows)
+    for of in rows:
+        places = f"{of.watermark}..{of.end.offset - 1}" if of.offsets else "–"
+        end_time = "–" if of.end.time is None else show_moment(of.end.time)
+        unknown = "not noted" if of.complete_until is None else show_moment(of.complete_until)
+        yield f"| {of.source} | {of.watermark} | {places} | {of.offsets:,} | {end_time} | {of.end.origin} | {unknown} |"
     more = len(missing.partitions) - len(rows)
     if more:
         yield f"\n{more:,} more partitions are in the JSON of this report."
@@ -209,10 +211,3 @@ def show_missing(missing: MissingListing, max_rows: int) -> Iterator[str]:
         )
         said = f"The wave's record has no room for {unlisted.partitions:,} more partitions"
         yield f"\n{said}: at most {unlisted.offsets:,} records are known to be missing in them{since}."
-
-
-def _show_row(of: MissingRecords) -> str:
-    places = f"{of.watermark}..{of.end.offset - 1}" if of.offsets else "–"
-    end_time = "–" if of.end.time is None else show_moment(of.end.time)
-    unknown = "not noted" if of.complete_until is None else show_moment(of.complete_until)
-    return f"| {of.source} | {of.watermark} | {places} | {of.offsets:,} | {end_time} | {of.end.origin} | {unknown} |"

@@ -16,14 +16,14 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from kafka_mirror.cutover.failover.missing_records import show_moment
-from kafka_mirror.cutover.wave.findings import Finding, information, stop, warning
+from kafka_mirror.cutover.wave.step import Finding, information, stop, warning
 from kafka_mirror.errors import GroupFurtherOnTarget, GroupIncomplete, GroupNotExact, GroupWithoutAnswer
 from kafka_mirror.errors.words import first_few, show
 from kafka_mirror.formats.offsets.holes import EXACT_PLACE
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.groups.checkpoint_rules import NotedCheckpoint, StoredCheckpoints
-from kafka_mirror.groups.translation import EARLY, EXACT, INCOMPLETE, NONE, SourceState, TranslatedOffset, generation, translate
-from kafka_mirror.kafka.model import LogOffsets, PartitionLog
+from kafka_mirror.groups.checkpoint_rules import NotedCheckpoint, StoredCheckpoints, key_of
+from kafka_mirror.groups.translation import EARLY, EXACT, INCOMPLETE, NONE, SourceState, TranslatedOffset, generation, no_answer, translate
+from kafka_mirror.kafka.model import PartitionLog
 from kafka_mirror.ledger.record import LedgerRecord
 
 COMMITTED = "committed"
@@ -36,36 +36,39 @@ _BEGINNING = TranslatedOffset(EARLY, 0, reason="its checkpoint is of logs that a
 
 @dataclass(frozen=True)
 class FailoverPosition:
-    """Where one group goes on in one partition of the target.
+    """Where one group goes on in one partition of the target, by its newest checkpoint.
 
-    `offset` is its position on the source as of `time`. `reread`: how many records it reads again at most, of those that it had read by
-    then (None: unknown). `following`: how many offsets stand on the target after `target`; all that it read after `time` is among them.
+    The answer's `reread` counts records that it had read by the time of the checkpoint; all that it read since is among the offsets that
+    are `following` the answer on the target.
     """
 
-    group: str
-    remote: TopicPartition
-    source: TopicPartition | None
-    offset: int
-    time: datetime | None
-    kind: str
-    target: int | None = None
-    reread: int | None = None
+    noted: NotedCheckpoint
+    answer: TranslatedOffset
     following: int = 0
-    reason: str = ""
     committed: int | None = None
     """What the group has on the target before anything is committed."""
-    metadata: str = ""
+
+    @property
+    def key(self) -> Place:
+        """The group, and the partition of the target."""
+        return key_of(self.noted.checkpoint)
 
     def __str__(self) -> str:
-        place = f"offset {self.offset:,} of the source" + ("" if self.time is None else f" at {show_moment(self.time)}")
-        if self.target is None:
-            return f"{self.remote} has no answer ({self.reason}), {place}"
-        again = {EXACT: "exact", COMMITTED: "where it stands already"}.get(self.kind, self._again())
-        return f"{self.remote}@{self.target}: {again}, for {place}"
+        time, answer, (_, remote) = read_time(self.noted), self.answer, self.key
+        place = f"offset {self.noted.checkpoint.upstream:,} of the source" + ("" if time is None else f" at {show_moment(time)}")
+        if answer.target is None:
+            return f"{remote} has no answer ({answer.reason}), {place}"
+        reason = f" ({answer.reason})" if answer.reason and answer.kind == EARLY else ""
+        count = "an unknown number of" if answer.reread is None else f"at most {answer.reread:,}"
+        again = {EXACT: "exact", COMMITTED: "where it stands already"}.get(
+            answer.kind, f"{answer.kind}{reason}, reads again {count} records"
+        )
+        return f"{remote}@{answer.target}: {again}, for {place}"
 
-    def _again(self) -> str:
-        reason = f" ({self.reason})" if self.reason and self.kind == EARLY else ""
-        return f"{self.kind}{reason}, reads again {'an unknown number of' if self.reread is None else f'at most {self.reread:,}'} records"
+
+def read_time(noted: NotedCheckpoint) -> datetime | None:
+    """When the group of a checkpoint was looked at; None if that is unknown."""
+    return None if noted.time is None else datetime.fromtimestamp(noted.time / 1000, UTC)
 
 
 def find_positions(
@@ -78,46 +81,32 @@ def find_positions(
     """The best position of each checkpoint's group and partition, in their order, by the ledger's records, the logs of remote partitions
     and what groups have committed there. `shared_ends`: up to where a remote log is still the one of the leader epoch that the checkpoint
     notes; absent: unknown."""
-    sources = {TopicPartition(record.target_topic, tp.partition): tp for tp, record in records.items()}
-    positions = []
-    for key, stored in sorted(checkpoints.items()):
-        source = sources.get(key[1])
-        record = records[source] if source is not None else None
-        positions.append(_find_position(stored, source, record, logs.get(key[1]), committed.get(key), shared_ends.get(key)))
-    return tuple(positions)
+    by_remote = {TopicPartition(record.target_topic, tp.partition): record for tp, record in records.items()}
+    return tuple(
+        _find_position(noted, by_remote.get(key[1]), logs.get(key[1]), committed.get(key), shared_ends.get(key))
+        for key, noted in sorted(checkpoints.items())
+    )
 
 
 def _find_position(
-    stored: NotedCheckpoint,
-    source: TopicPartition | None,
-    record: LedgerRecord | None,
-    log: PartitionLog | None,
-    committed: int | None,
-    shared_end: int | None,
+    noted: NotedCheckpoint, record: LedgerRecord | None, log: PartitionLog | None, committed: int | None, shared_end: int | None
 ) -> FailoverPosition:
-    checkpoint = stored.checkpoint
-    remote = TopicPartition(checkpoint.topic, checkpoint.partition)
-    time = None if stored.time is None else datetime.fromtimestamp(stored.time / 1000, UTC)
-    position = FailoverPosition(
-        checkpoint.group,
-        remote,
-        source,
-        checkpoint.upstream,
-        time,
-        NONE,
-        committed=committed,
-        metadata=checkpoint.metadata,
-    )
     if log is None or log.log is None:
-        return replace(position, reason="the target has no such partition, or no leader for it")
-    answer = (
-        _answer_by_checkpoint(stored, find_own_position(stored, log.topic_id, shared_end))
-        if record is None
-        else choose_answer(stored, record, log.topic_id, shared_end)
-    )
+        return FailoverPosition(noted, no_answer("the target has no such partition, or no leader for it"), committed=committed)
+    if record is None:
+        answer = _answer_by_checkpoint(noted, find_own_position(noted, log.topic_id, shared_end))
+    else:
+        answer = choose_answer(noted, record, log.topic_id, shared_end)
     if answer.target is None:
-        return replace(position, reason=answer.reason)
-    return _fit_into_log(replace(position, kind=answer.kind, target=answer.target, reread=answer.reread, reason=answer.reason), log.log)
+        return FailoverPosition(noted, answer, committed=committed)
+    start, end = log.log.start, log.log.end
+    target = min(max(answer.target, start), end)
+    if target > answer.target:
+        said = f"the target's log starts at {start}, so what it had not read in front of that is gone there too"
+        answer = replace(answer, kind=INCOMPLETE, reason=said)
+    if committed is not None and target < committed <= end:
+        answer, target = replace(answer, kind=COMMITTED, reread=None), committed
+    return FailoverPosition(noted, replace(answer, target=target), end - target, committed)
 
 
 def _answer_by_checkpoint(stored: NotedCheckpoint, own: int | None) -> TranslatedOffset:
@@ -179,24 +168,11 @@ def _answer_of_mirrormaker(downstream: int, answer: TranslatedOffset, record: Le
     return answer if answer.target <= downstream else TranslatedOffset(EARLY, downstream)
 
 
-def _fit_into_log(position: FailoverPosition, log: LogOffsets) -> FailoverPosition:
-    """The position inside the partition's log; where the group has a later one already, that one."""
-    assert position.target is not None
-    target = min(max(position.target, log.start), log.end)
-    if target > position.target:
-        said = f"the target's log starts at {log.start}, so what it had not read in front of that is gone there too"
-        position = replace(position, kind=INCOMPLETE, reason=said)
-    there = position.committed
-    if there is not None and target < there <= log.end:
-        position, target = replace(position, kind=COMMITTED, reread=None), there
-    return replace(position, target=target, following=log.end - target)
-
-
 def report_positions(positions: Iterable[FailoverPosition], target: str) -> Iterator[Finding]:
     """What is said of each group: no answer, records missing in front of its position, records that it reads again, what it used there."""
     groups: dict[str, list[FailoverPosition]] = {}
     for position in positions:
-        groups.setdefault(position.group, []).append(position)
+        groups.setdefault(position.key[0], []).append(position)
     for name, of_group in sorted(groups.items()):
         yield from _report_group(name, of_group, target)
 
@@ -204,15 +180,15 @@ def report_positions(positions: Iterable[FailoverPosition], target: str) -> Iter
 def _report_group(name: str, positions: list[FailoverPosition], target: str) -> Iterator[Finding]:
     by_kind: dict[str, list[FailoverPosition]] = {}
     for position in positions:
-        by_kind.setdefault(position.kind, []).append(position)
+        by_kind.setdefault(position.answer.kind, []).append(position)
     if none := by_kind.get(NONE):
         error = GroupWithoutAnswer(name, len(none), len(positions), first_few(none)).report()
         yield stop(error.with_next("Reset the group there by hand, by the time of the last record that it had read."), name)
     if incomplete := by_kind.get(INCOMPLETE):
-        reasons = first_few([f"{position} ({position.reason})" for position in incomplete])
+        reasons = first_few([f"{position} ({position.answer.reason})" for position in incomplete])
         yield warning(GroupIncomplete(name, target, reasons))
-    if early := [position for position in by_kind.get(EARLY, ()) if position.reread != 0]:
-        counts = [position.reread for position in early]
+    if early := [position for position in by_kind.get(EARLY, ()) if position.answer.reread != 0]:
+        counts = [position.answer.reread for position in early]
         count = "an unknown number of" if None in counts else f"at most {sum(number or 0 for number in counts):,}"
         error = GroupNotExact(name, count, f"{len(early)} of {len(positions)} positions: {first_few(early)}").report()
         yield warning(error.with_next("Let its application pass over what it knows, or take that."), name)
@@ -222,7 +198,7 @@ def _report_group(name: str, positions: list[FailoverPosition], target: str) -> 
             "The mirror never moves a group back. If somebody only tried it there, reset it to its checkpoint before its consumers start."
         )
         yield warning(error.with_next(step), name)
-    times = [position.time for position in positions if position.time is not None]
+    times = [time for position in positions if (time := read_time(position.noted)) is not None]
     if times:
         following = sum(position.following for position in positions)
         said = (

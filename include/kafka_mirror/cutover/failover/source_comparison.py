@@ -22,8 +22,8 @@ from kafka_mirror.config.validate import check_readable
 from kafka_mirror.copy.plan.ranges import SourceOffsets
 from kafka_mirror.copy.plan.source_partitions import confirm_partitions, source_partitions, with_epoch_ends
 from kafka_mirror.cutover.failover.export import TIMESTAMP_TYPES, ExportedRecord, ExportFiles
-from kafka_mirror.cutover.wave.findings import Finding, information, report_wave_topics, sort_findings, stop, warning, with_flow
 from kafka_mirror.cutover.wave.selection import Wave, select_topics
+from kafka_mirror.cutover.wave.step import Finding, information, report_wave_topics, sort_findings, stop, warning, with_flow
 from kafka_mirror.errors import (
     AuditDifferent,
     ExportFailed,
@@ -214,9 +214,15 @@ def compare_source(flow: "Flow", topics: tuple[str, ...] = (), export: Path | No
         comparisons, findings = _look(flow, source, target, topics)
         findings += report_comparison(comparisons, _find_undescribed(source, comparisons))
         exported, exported_open = (_export(flow, source, comparisons, export, is_open) if export else {} for is_open in (False, True))
-    result = audit(flow, source_offsets=shared) if with_audit and (shared := _find_shared(comparisons)) else None
+    # The source offsets that both sides should have: those that were copied and that the source still has.
+    both = {of.source: of.lost_start if of.lost else of.watermark or 0 for of in comparisons if of.state not in (GONE, NEW, OTHER)}
+    shared = {tp: (0, end) for tp, end in both.items() if end > 0}
+    result = audit(flow, source_offsets=shared) if with_audit and shared else None
     if result is not None:
-        findings += _report_audit(result)
+        for difference in result.differences:
+            error = AuditDifferent(str(difference), difference.topic, difference.partition, difference.source_offset).report()
+            findings.append(stop(error.with_next("Find out which side is right before anything moves back.")))
+        findings += map(stop, result.errors)
     return SourceComparison(datetime.now(UTC), comparisons, with_flow(sort_findings(findings), flow.name), exported, exported_open, result)
 
 
@@ -264,7 +270,7 @@ def _export(
         ranges = {of: (of.only_start, of.only_end) for of in comparisons if of.only}
     files = ExportFiles(directory, flow.name, source.cluster_id(), is_open)
     files.begin({of.source: {"topic_id": of.topic_id, **({} if is_open else {"start": start})} for of, (start, _) in ranges.items()})
-    starts = {of.source: files.next_offset(of.source, start) for of, (start, _) in ranges.items()}
+    starts = {of.source: files.find_next_offset(of.source, start) for of, (start, _) in ranges.items()}
     missing = {of.source: (starts[of.source], end) for of, (_, end) in ranges.items() if starts[of.source] < end}
     reader = BoundedReader(flow.source, flow.client("source", "consumer"), committed=flow.reads_committed and not is_open)
     for tp, records in groupby(map(_read_record, reader.read(missing, flow.request_seconds)), key=lambda record: record.source):
@@ -281,22 +287,3 @@ def _read_record(message: ReadRecord) -> ExportedRecord:
         raise ExportFailed(f"{tp}@{offset}", detail, topic=tp.topic, partition=tp.partition, offset=offset) from failure
     kind, timestamp = message.timestamp
     return ExportedRecord(tp, offset, timestamp, TIMESTAMP_TYPES[kind], message.leader_epoch, message.key, message.value, headers)
-
-
-def _find_shared(comparisons: Iterable[PartitionComparison]) -> dict[TopicPartition, tuple[int, int]]:
-    """The source offsets that both sides should have: those that were copied and that the source still has."""
-    shared = {}
-    for compared in comparisons:
-        if compared.state in (GONE, NEW, OTHER) or compared.watermark is None:
-            continue
-        end = compared.lost_start if compared.lost else compared.watermark
-        if end > 0:
-            shared[compared.source] = (0, end)
-    return shared
-
-
-def _report_audit(result: AuditResult) -> Iterator[Finding]:
-    for difference in result.differences:
-        error = AuditDifferent(str(difference), difference.topic, difference.partition, difference.source_offset).report()
-        yield stop(error.with_next("Find out which side is right before anything moves back."))
-    yield from map(stop, result.errors)

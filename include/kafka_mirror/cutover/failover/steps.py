@@ -16,7 +16,7 @@ them stand on the source, which is lost. So they are named, and a person removes
 import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import datetime
 
 from kafka_mirror.cutover.failover.close_flow import close_flow
 from kafka_mirror.cutover.failover.missing_records import (
@@ -27,14 +27,30 @@ from kafka_mirror.cutover.failover.missing_records import (
     report_missing,
     write_missing,
 )
-from kafka_mirror.cutover.failover.positions import COMMITTED, FailoverPosition, find_positions, report_positions
+from kafka_mirror.cutover.failover.positions import COMMITTED, FailoverPosition, find_positions, read_time, report_positions
+from kafka_mirror.cutover.steps.fence_acls import WRITES
 from kafka_mirror.cutover.steps.group_placement import GROUPS, GroupAim, GroupPlacer
 from kafka_mirror.cutover.steps.group_survey import describe_members
-from kafka_mirror.cutover.wave.findings import INFORMATION, Finding, has_stop, information, report_wave_topics, stop, warning
 from kafka_mirror.cutover.wave.move import Move
 from kafka_mirror.cutover.wave.record import WaveNotes
-from kafka_mirror.cutover.wave.selection import WaveTopics, matches
-from kafka_mirror.cutover.wave.step import KNOWN_MS, MOVE_GROUPS, OPEN, PREFLIGHT, REREAD, StepOptions, StepOutcome, make_outcome
+from kafka_mirror.cutover.wave.selection import match_names
+from kafka_mirror.cutover.wave.step import (
+    INFORMATION,
+    KNOWN_MS,
+    MOVE_GROUPS,
+    OPEN,
+    PREFLIGHT,
+    REREAD,
+    Finding,
+    StepOptions,
+    StepOutcome,
+    has_stop,
+    information,
+    make_outcome,
+    report_wave_topics,
+    stop,
+    warning,
+)
 from kafka_mirror.errors import (
     AuthorizationRefused,
     FenceOfEarlierWave,
@@ -61,8 +77,6 @@ from kafka_mirror.ledger.control_records import CLOSED
 from kafka_mirror.ledger.record import LedgerRecord
 from kafka_mirror.status.observe import heartbeat_paths
 
-_WRITES = ("WRITE", "ALL")
-
 
 def run_preflight(move: Move, _notes: WaveNotes, _options: StepOptions) -> StepOutcome:
     """Reads only. What may be missing is among the facts. Raises what concerns the target as a whole."""
@@ -72,7 +86,7 @@ def run_preflight(move: Move, _notes: WaveNotes, _options: StepOptions) -> StepO
     facts = {
         "topics": len(move.topics.names),
         "partitions": len(survey.missing),
-        "groups": len({position.group for position in survey.positions}),
+        "groups": len({position.key[0] for position in survey.positions}),
         MISSING: write_missing(survey.missing),
     }
     return make_outcome(PREFLIGHT, findings, lines, facts)
@@ -83,7 +97,7 @@ def move_groups(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutco
     whole."""
     survey = survey_failover(move)
     findings = [finding for finding in survey.findings if finding.kind != INFORMATION]
-    lines = tuple(f"{show(position.group)}: {position}" for position in survey.positions)
+    lines = tuple(f"{show(position.key[0])}: {position}" for position in survey.positions)
     if not options.dry_run and not has_stop(findings):
         placer = GroupPlacer(move.sides.target, move.sides.target_groups, notes, options.wave)
         findings += placer.place(find_aims(survey.positions, notes), dry_run=False, stood=survey.committed).findings
@@ -95,19 +109,24 @@ def find_aims(positions: Iterable[FailoverPosition], notes: WaveNotes) -> dict[s
     the mirror put it there."""
     by_group: dict[str, dict[TopicPartition, FailoverPosition]] = {}
     for position in positions:
-        noted = move_from_facts(notes.of_group(position.group))
-        is_ours = noted is not None and not noted.is_taken_back and position.target in noted.ours(position.remote)
-        if position.target is not None and (position.kind != COMMITTED or is_ours):
-            by_group.setdefault(position.group, {})[position.remote] = position
+        (group, remote), answer = position.key, position.answer
+        noted = move_from_facts(notes.of_group(group))
+        is_ours = noted is not None and not noted.is_taken_back and answer.target in noted.list_ours(remote)
+        if answer.target is not None and (answer.kind != COMMITTED or is_ours):
+            by_group.setdefault(group, {})[remote] = position
     return {name: _make_aim(of_group, notes.of_group(name).get(REREAD, {})) for name, of_group in by_group.items()}
 
 
 def _make_aim(positions: Mapping[TopicPartition, FailoverPosition], reread: Mapping[str, Mapping[str, int | None]]) -> GroupAim:
     """`reread`: what an earlier run noted of positions on which the group stands now."""
     before = read_by_partition(reread)
-    counts = {tp: before.get(tp, 0) if place.kind == COMMITTED else place.reread for tp, place in positions.items()}
-    since = min((int(place.time.timestamp() * 1000) for place in positions.values() if place.time is not None), default=None)
-    wanted = {tp: Committed(place.target, place.metadata) for tp, place in positions.items() if place.target is not None}
+    wanted, counts = {}, {}
+    for tp, position in positions.items():
+        answer = position.answer
+        if answer.target is not None:
+            wanted[tp] = Committed(answer.target, position.noted.checkpoint.metadata)
+        counts[tp] = before.get(tp, 0) if answer.kind == COMMITTED else answer.reread
+    since = min((position.noted.time for position in positions.values() if position.noted.time is not None), default=None)
     return GroupAim(wanted, facts={REREAD: note_by_topic({tp: count for tp, count in counts.items() if count != 0}), KNOWN_MS: since})
 
 
@@ -151,102 +170,90 @@ def survey_failover(move: Move) -> FailoverSurvey:
     return _TargetSurvey(move).run()
 
 
+@dataclass
 class _TargetSurvey:
-    def __init__(self, move: Move) -> None:
-        self._move = move
-        self._flow = move.flow
-        self._target = move.sides.target
-        self._findings: list[Finding] = []
-        self._refused: dict[str, MirrorError] = {}
-        self._moved: frozenset[str] = frozenset()
-        """Topics that are written on the target since a wave: a loss of the source is nothing to them."""
+    move: Move
+    findings: list[Finding] = field(default_factory=list)
+    refused: dict[str, MirrorError] = field(default_factory=dict)
 
     def run(self) -> FailoverSurvey:
         """Reads all of it once. The ledger is read after the checkpoints, so it knows no less than they do."""
-        flow, context, target, topics = self._flow, self._move.context, self._target, self._move.topics
+        flow, context, target, topics = self.move.flow, self.move.context, self.move.sides.target, self.move.topics
         stored, damaged = read_stored(target, context.clients.target_consumer, context.checkpoints_topic)
-        records = self._read_ledger()
-        self._findings += report_wave_topics(self._move.wave, topics)
+        state = read_state(flow, target)
+        check_handed_back(state.decisions)
+        records = state.view.records
+        self.findings += map(stop, state.view.unreadable.values())
+        self.findings += report_wave_topics(self.move.wave, topics)
         wave_records = {tp: record for tp, record in records.items() if tp.topic in topics.names}
         remotes = {TopicPartition(record.target_topic, tp.partition): tp for tp, record in wave_records.items()}
         names = self._select_groups(stored, remotes)
-        chosen = {key: checkpoint for key, checkpoint in stored.items() if key[0] in names and self._is_moved(key[1], remotes, records)}
+        # With the wave move positions in its topics, and in topics of the target itself that the source had from there.
+        others = {record.target_topic for record in records.values()}
+        chosen = {key: noted for key, noted in stored.items() if key[0] in names and (key[1] in remotes or key[1].topic not in others)}
         logs = self._read_logs({remote for _, remote in chosen})
         shared_ends, silent = find_shared_ends(target, chosen, logs, context.request_seconds)
-        committed = self._move.sides.target_groups.read_committed(names, self._refused)
+        committed = self.move.sides.target_groups.read_committed(names, self.refused)
         offsets = {(name, tp): position.offset for name, of_group in committed.items() for tp, position in of_group.items()}
         positions = find_positions(chosen, wave_records, logs, offsets, shared_ends)
         missing = find_missing_records(wave_records, _find_sightings(stored, remotes, wave_records))
-        self._findings += report_positions(positions, flow.target)
+        self.findings += report_positions(positions, flow.target)
         if silent:
-            self._findings.append(stop(RemoteLogUnknown(flow.target, first_few(silent))))
-        self._findings += report_missing(missing, self._read_last_beat())
-        self._findings += self._find_in_groups(stored, names, records, topics)
-        self._findings += self._find_denials({*topics.names, *(remote.topic for remote in remotes)})
-        self._findings += [stop(error) for error in (*damaged, *self._refused.values())]
-        return FailoverSurvey(positions, missing, tuple(self._findings), committed)
-
-    def _read_ledger(self) -> Mapping[TopicPartition, LedgerRecord]:
-        state = read_state(self._flow, self._target)
-        check_handed_back(state.decisions)
-        self._findings += map(stop, state.view.unreadable.values())
-        self._moved = frozenset(state.decisions.moved_topics)
-        return state.view.records
+            self.findings.append(stop(RemoteLogUnknown(flow.target, first_few(silent))))
+        self.findings += report_missing(missing, self._read_last_beat())
+        # Topics that are written on the target since a wave lose nothing with the source, so a group may stand on them too.
+        staying = {tp for tp in records if tp.topic not in {*topics.names, *state.decisions.moved_topics}}
+        self.findings += self._find_in_groups(stored, names, {records[tp].target_topic: tp.topic for tp in staying})
+        self.findings += self._find_denials({*topics.names, *(remote.topic for remote in remotes)})
+        self.findings += map(stop, (*damaged, *self.refused.values()))
+        return FailoverSurvey(positions, missing, tuple(self.findings), committed)
 
     def _select_groups(self, stored: StoredCheckpoints, remotes: Collection[TopicPartition]) -> frozenset[str]:
         """The groups with a checkpoint in a topic of the wave, or those of them that its patterns take."""
-        with_positions = {group for group, remote in stored if remote in remotes}
-        if not self._move.wave.groups:
-            return frozenset(with_positions)
-        taken, unmatched = matches(self._move.wave.groups, with_positions)
+        with_positions = frozenset(group for group, remote in stored if remote in remotes)
+        if not self.move.wave.groups:
+            return with_positions
+        taken, unmatched = match_names(self.move.wave.groups, with_positions)
         for pattern in unmatched:
             names = "consumer group with a checkpoint in a topic of the wave"
-            self._findings.append(stop(PatternMatchesNothing("--groups", pattern, names)))
+            self.findings.append(stop(PatternMatchesNothing("--groups", pattern, names)))
         return taken
 
-    def _is_moved(
-        self, remote: TopicPartition, remotes: Collection[TopicPartition], records: Mapping[TopicPartition, LedgerRecord]
-    ) -> bool:
-        """Whether a position moves with the wave: in its topics, or in a topic of the target itself that the source had from there."""
-        return remote in remotes or all(remote.topic != record.target_topic for record in records.values())
-
     def _read_logs(self, remotes: Collection[TopicPartition]) -> dict[TopicPartition, PartitionLog]:
-        topics = self._target.topics({remote.topic for remote in remotes}, self._refused)
-        logs = self._target.log_offsets([remote for remote in remotes if remote.topic in topics], self._refused)
+        target = self.move.sides.target
+        topics = target.topics({remote.topic for remote in remotes}, self.refused)
+        logs = target.log_offsets([remote for remote in remotes if remote.topic in topics], self.refused)
         return {tp: PartitionLog(topics[tp.topic].id, log) for tp, log in logs.items() if min(log.start, log.end) >= 0}
 
-    def _find_in_groups(
-        self, stored: StoredCheckpoints, names: Collection[str], records: Mapping[TopicPartition, LedgerRecord], topics: WaveTopics
-    ) -> Iterable[Finding]:
-        target = self._flow.target
-        for name, group in describe_groups(self._target, names, self._refused).items():
+    def _find_in_groups(self, stored: StoredCheckpoints, names: Collection[str], staying: Mapping[str, str]) -> Iterator[Finding]:
+        """`staying`: the topics that do not move, by their remote topics."""
+        for name, group in describe_groups(self.move.sides.target, names, self.refused).items():
             if group.members:
-                yield stop(GroupActiveOnTarget(name, describe_members(group.members), target))
-        outside = {record.target_topic: tp.topic for tp, record in records.items() if tp.topic not in {*topics.names, *self._moved}}
+                yield stop(GroupActiveOnTarget(name, describe_members(group.members), self.move.flow.target))
         for name in sorted(names):
-            others = sorted({outside[remote.topic] for group, remote in stored if group == name and remote.topic in outside})
+            others = sorted({staying[remote.topic] for group, remote in stored if group == name and remote.topic in staying})
             if others:
                 yield stop(GroupSplit(name, others))
-        if topics.names and not names:
-            yield warning(NoGroups(self._move.context.checkpoints_topic))
+        if self.move.topics.names and not names:
+            yield warning(NoGroups(self.move.context.checkpoints_topic))
 
     def _find_denials(self, topics: Collection[str]) -> Iterable[Finding]:
         """What the target's ACLs deny producers of these topics."""
-        alias = self._target.alias
+        target = self.move.sides.target
         try:
-            return tuple(find_denials(topic_acls(self._target) or (), topics, alias))
+            return tuple(find_denials(topic_acls(target) or (), topics, target.alias))
         except AuthorizationRefused:
-            said = f"Cluster '{alias}' does not let the mirror DESCRIBE the cluster, so it is unknown whether ACLs refuse producers there."
-            return (information("FenceUnknown", said),)
+            said = f"Cluster '{target.alias}' does not let the mirror DESCRIBE the cluster"
+            return (information("FenceUnknown", f"{said}, so it is unknown whether ACLs refuse producers there."),)
         except MirrorError as error:
             return (warning(error),)
 
     def _read_last_beat(self) -> datetime | None:
         """The newest heartbeat that came through the flow; its own beat is written to the target, and says nothing of the source."""
         try:
-            paths = heartbeat_paths(self._flow, self._target)
+            paths = heartbeat_paths(self.move.flow, self.move.sides.target)
         except MirrorError as error:
-            self._findings.append(warning(error))
+            self.findings.append(warning(error))
             return None
         return max((path.time for path in paths if len(path.path) > 2), default=None)
 
@@ -258,8 +265,7 @@ def _find_sightings(
     sightings: dict[TopicPartition, list[EndSighting]] = {}
     for (group, remote), checkpoint in stored.items():
         if remote in remotes and (checkpoint.logs is None or checkpoint.logs.source.topic_id == records[remotes[remote]].source_topic_id):
-            time = None if checkpoint.time is None else datetime.fromtimestamp(checkpoint.time / 1000, UTC)
-            sighting = EndSighting(checkpoint.checkpoint.upstream, time, f"the checkpoint of the group {show(group)}")
+            sighting = EndSighting(checkpoint.checkpoint.upstream, read_time(checkpoint), f"the checkpoint of the group {show(group)}")
             sightings.setdefault(remotes[remote], []).append(sighting)
     return sightings
 
@@ -292,14 +298,14 @@ def find_denials(acls: Iterable[Acl], topics: Collection[str], target: str) -> I
     """A warning for each topic to which an ACL denies writing, with the commands that remove it."""
     denials: dict[str, list[Acl]] = {}
     for acl in sorted(acls):
-        if acl.topic in topics and acl.permission == "DENY" and acl.operation in _WRITES:
+        if acl.topic in topics and acl.permission == "DENY" and acl.operation in WRITES:
             denials.setdefault(acl.topic, []).append(acl)
     for topic, of_topic in denials.items():
-        removals = [part for acl in of_topic for part in (Command(_make_removal(acl)), ", ")][:-1]
+        removals = [part for acl in of_topic for part in (Command(_write_removal(acl)), ", ")][:-1]
         error = replace(FenceOfEarlierWave(topic, target, first_few(of_topic)).report(), topic=topic)
         yield warning(error.with_next("Remove them before producers start, unless another person set them: ", *removals, "."))
 
 
-def _make_removal(acl: Acl) -> str:
+def _write_removal(acl: Acl) -> str:
     who = f"--deny-principal {shlex.quote(acl.principal)} --deny-host {shlex.quote(acl.host)} --operation {acl.operation}"
     return f"kafka-acls.sh --bootstrap-server <target> --remove --force --topic {acl.topic} {who}"

@@ -9,20 +9,20 @@ import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import groupby
 from typing import Any
 
 from kafka_mirror.audit.copied_ranges import AuditRange, Outcome
-from kafka_mirror.audit.model import OPEN, UNREAD, AuditResult, Difference
+from kafka_mirror.audit.model import OPEN, UNREAD, AuditResult
 from kafka_mirror.audit.parallel import choose_by_size, compare_by_hand
 from kafka_mirror.audit.reader import AuditContext
 from kafka_mirror.audit.report import sentence
-from kafka_mirror.audit.run import Compare, audit, prepare_comparison
+from kafka_mirror.audit.run import audit, prepare_comparison
 from kafka_mirror.audit.scope import Scope
 from kafka_mirror.cutover.steps.wave_ends import find_other_logs, look_at_source, report_late
-from kafka_mirror.cutover.wave.findings import Finding, has_stop, stop, warning
 from kafka_mirror.cutover.wave.move import Move
 from kafka_mirror.cutover.wave.record import WaveNotes
-from kafka_mirror.cutover.wave.step import AUDIT_GATE, RECORDS, StepOptions, StepOutcome, make_outcome
+from kafka_mirror.cutover.wave.step import AUDIT_GATE, RECORDS, Finding, StepOptions, StepOutcome, has_stop, make_outcome, stop, warning
 from kafka_mirror.errors import (
     AuditDifferent,
     AuditLeftOut,
@@ -69,12 +69,14 @@ Ends = Mapping[TopicPartition, PartitionEnds]
 def find_audit_starts(evidence: Ends, ends: Ends) -> dict[TopicPartition, int]:
     """From which source offset on each partition is to be audited; one that is absent, whole: so is a log that lost its end, or another
     one."""
-    return {tp: audited.source_end for tp, audited in evidence.items() if tp in ends and _goes_on(audited, ends[tp])}
-
-
-def _goes_on(audited: PartitionEnds, end: PartitionEnds) -> bool:
-    is_longer = end.source_end >= audited.source_end and (end.target_end or 0) >= (audited.target_end or 0)
-    return audited.generation == end.generation and is_longer
+    return {
+        tp: audited.source_end
+        for tp, audited in evidence.items()
+        if (end := ends.get(tp)) is not None
+        and audited.generation == end.generation
+        and end.source_end >= audited.source_end
+        and (end.target_end or 0) >= (audited.target_end or 0)
+    }
 
 
 def make_evidence(before: Ends, starts: Mapping[TopicPartition, int], ends: Ends) -> dict[TopicPartition, PartitionEnds]:
@@ -114,54 +116,38 @@ def find_outdated(evidence: Ends, now: Ends, whole: bool = False) -> Iterator[Fi
     changed = [tp for tp, end in evidence.items() if tp not in moved and now[tp].generation != end.generation]
     new = [tp for tp, end in now.items() if tp not in evidence and not end.is_empty]
     partial = [tp for tp, end in evidence.items() if whole and end.start and tp not in (*moved, *changed)]
-    yield from _report_outdated(moved, "something was written since the audit looked at {}, on the source or on the target")
-    yield from _report_outdated(changed, "since the audit looked at {}, a decision was acted on there, or a topic was created again")
-    yield from _report_outdated(new, "the audit did not look at {}")
-    yield from _report_outdated(partial, "of {} the audit compared only what came last, and --full-audit asks for all")
-
-
-def _report_outdated(partitions: Collection[TopicPartition], why: str) -> Iterator[Finding]:
-    for topic in sorted({tp.topic for tp in partitions}):
-        places = first_few([str(tp) for tp in sorted(partitions) if tp.topic == topic])
-        yield stop(AuditOutdated(topic, why.format(places)))
+    for partitions, why in (
+        (moved, "something was written since the audit looked at {}, on the source or on the target"),
+        (changed, "since the audit looked at {}, a decision was acted on there, or a topic was created again"),
+        (new, "the audit did not look at {}"),
+        (partial, "of {} the audit compared only what came last, and --full-audit asks for all"),
+    ):
+        for topic, of_topic in groupby(sorted(partitions), key=lambda tp: tp.topic):
+            yield stop(AuditOutdated(topic, why.format(first_few(of_topic))))
 
 
 def judge_audit(result: AuditResult, topics: Collection[str], rollback: Command) -> Iterator[Finding]:
     """What a result says: a stop for each partition that differs, or of which something could not be read."""
     for difference in result.differences:
-        yield _different(difference, rollback)
-    for error in result.errors:
-        if error.topic is None or error.topic in topics:
-            yield stop(error)
+        error = AuditDifferent(str(difference), difference.topic, difference.partition, difference.source_offset).report()
+        look = flow_command("audit", f"--topics {difference.topic} --show-payload")
+        yield stop(error.with_next("Keep the fence, and look at both records: ", look, ". To take the wave back: ", rollback, "."))
+    yield from (stop(error) for error in result.errors if error.topic is None or error.topic in topics)
+    left_out: dict[tuple[str, str], list[str]] = {}
     for partition in result.partitions:
-        for note in partition.notes:
-            if note in (OPEN, UNREAD):
-                yield stop(AuditOpen(partition.topic, partition.partition, note))
+        yield from (stop(AuditOpen(partition.topic, partition.partition, note)) for note in partition.notes if note in (OPEN, UNREAD))
         if partition.tolerated:
             yield warning(AuditTolerated(partition.topic, partition.partition, partition.remote, partition.tolerated))
-    yield from _find_left_out(result)
-
-
-def _different(difference: Difference, rollback: Command) -> Finding:
-    error = AuditDifferent(str(difference), difference.topic, difference.partition, difference.source_offset).report()
-    look = flow_command("audit", f"--topics {difference.topic} --show-payload")
-    return stop(error.with_next("Keep the fence, and look at both records: ", look, ". To take the wave back: ", rollback, "."))
-
-
-def _find_left_out(result: AuditResult) -> Iterator[Finding]:
-    reasons: dict[tuple[str, str], list[str]] = {}
-    for partition in result.partitions:
         for interval in partition.left_out:
             place = f"{partition.partition} [{interval.start}, {interval.end})"
-            reasons.setdefault((partition.topic, interval.reason), []).append(place)
-    for (topic, reason), places in reasons.items():
-        yield warning(AuditLeftOut(topic, first_few(places), reason))
+            left_out.setdefault((partition.topic, interval.reason), []).append(place)
+    yield from (warning(AuditLeftOut(topic, first_few(places), reason)) for (topic, reason), places in left_out.items())
 
 
 def step(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:
     """Audits the wave after its fence. Raises what concerns a cluster as a whole."""
-    partitions = move.source_partitions()
-    ends, errors = _ends(move, partitions)
+    partitions = move.list_partitions()
+    ends, errors = _read_ends(move, partitions)
     if findings := (*errors, *find_not_copied(ends, partitions, move.flow.source)):
         return make_outcome(AUDIT_GATE, findings)
     facts = notes.of_step(AUDIT_GATE)
@@ -172,17 +158,17 @@ def step(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:
 
 def audit_ahead(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:
     """Audits what is copied so far, and notes it: before the fence, so that the step after it has little left to compare."""
-    ends, errors = _ends(move, move.source_partitions())
+    ends, errors = _read_ends(move, move.list_partitions())
     outcome = _compare(move, notes, options, ends) if not errors else make_outcome(AUDIT_GATE, errors)
     if outcome.facts and not options.dry_run:
         notes.keep(AUDIT_GATE, outcome.facts)
     return outcome
 
 
-def holds(move: Move, notes: WaveNotes, options: StepOptions) -> tuple[Finding, ...]:
+def find_audit_breaks(move: Move, notes: WaveNotes, options: StepOptions) -> tuple[Finding, ...]:
     """Why the audit does not speak for everything any more; empty as long as it does."""
-    partitions = move.source_partitions()
-    ends, errors = _ends(move, partitions)
+    partitions = move.list_partitions()
+    ends, errors = _read_ends(move, partitions)
     outdated = find_outdated(read_evidence(notes.of_step(AUDIT_GATE)), ends, options.full_audit)
     return (*errors, *find_not_copied(ends, partitions, move.flow.source), *outdated)
 
@@ -199,7 +185,7 @@ def _compare(move: Move, notes: WaveNotes, options: StepOptions, ends: Ends) -> 
         offsets = prepare_comparison(move.flow, Scope(topics, starts=starts)).offsets if topics else 0
         return make_outcome(AUDIT_GATE, [], (f"Up to {offsets:,} records would be compared.",))
     result = AuditResult(move.flow.name, datetime.now(UTC)) if not topics else _audit(move, options, topics, starts)
-    now, errors = _ends(move, sorted(ends))
+    now, errors = _read_ends(move, sorted(ends))
     findings = [*judge_audit(result, move.topics.names, wave_command("rollback", options.wave)), *errors]
     is_fenced = all(end.is_empty or end.watermark == end.source_end for end in ends.values())
     findings += find_outdated(ends, now) if is_fenced else ()
@@ -225,11 +211,10 @@ def _audit(move: Move, options: StepOptions, topics: Sequence[str], starts: Mapp
         options.progress(f"Comparing up to {offsets:,} records of {len(stretches)} ranges with their copies.")
         return by_amount(context, stretches)
 
-    comparer: Compare = compare
-    return audit(flow, topics, compare=comparer, starts=starts)
+    return audit(flow, topics, compare=compare, starts=starts)
 
 
-def _ends(move: Move, partitions: Sequence[TopicPartition]) -> tuple[dict[TopicPartition, PartitionEnds], list[Finding]]:
+def _read_ends(move: Move, partitions: Sequence[TopicPartition]) -> tuple[dict[TopicPartition, PartitionEnds], list[Finding]]:
     """Where the partitions begin and end on both sides, and what the ledger says; absent without a leader. And what no server
     answered, or what cannot be believed."""
     refused: dict[str, MirrorError] = {}

@@ -21,10 +21,22 @@ from kafka_mirror.copy.run_result import RunResult, Verdict, publish_and_judge
 from kafka_mirror.cutover.steps.audit_gate import audit_ahead
 from kafka_mirror.cutover.steps.fence import find_fence_breaks, group_by_topic, read_fence_ends
 from kafka_mirror.cutover.steps.wave_ends import Records, find_other_logs, look_at_source, report_late
-from kafka_mirror.cutover.wave.findings import Finding, report_wave_topics, stop
 from kafka_mirror.cutover.wave.move import Move
 from kafka_mirror.cutover.wave.record import WaveNotes
-from kafka_mirror.cutover.wave.step import CATCH_UP, DONE, FENCE, LAST_COPY, STOPPED, WAITING, StepOptions, StepOutcome, make_outcome
+from kafka_mirror.cutover.wave.step import (
+    CATCH_UP,
+    DONE,
+    FENCE,
+    LAST_COPY,
+    STOPPED,
+    WAITING,
+    Finding,
+    StepOptions,
+    StepOutcome,
+    make_outcome,
+    report_wave_topics,
+    stop,
+)
 from kafka_mirror.errors import ErrorReport, NotCopied, WaveBehind
 from kafka_mirror.errors.words import first_few
 from kafka_mirror.formats.offsets.partition import TopicPartition
@@ -47,13 +59,13 @@ def catch_up(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:
     if findings or not move.topics.names:
         return make_outcome(CATCH_UP, findings, facts=notes.of_step(CATCH_UP))
     catching_up = _CatchUp(move, options)
-    near = catching_up.outcome(*catching_up.run())
+    near = catching_up.end(*catching_up.run())
     if not near.is_done or options.dry_run:
         return near
     ahead = audit_ahead(move, notes, options)
     if not ahead.is_done:
-        return catching_up.outcome(ahead.state, ahead.findings, ahead.lines)
-    return catching_up.outcome(*catching_up.run(), ahead.lines)  # an audit takes its time, and applications went on writing
+        return catching_up.end(ahead.state, ahead.findings, ahead.lines)
+    return catching_up.end(*catching_up.run(), ahead.lines)  # an audit takes its time, and applications went on writing
 
 
 def last_copy(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:
@@ -66,7 +78,7 @@ def last_copy(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome
     if options.dry_run and not read_fence_ends(notes.of_step(FENCE)):
         return StepOutcome(LAST_COPY, DONE, ("The wave would be copied to the ends that its write fence notes.",))
     copying = _LastCopy(move, options, notes)
-    return copying.outcome(*copying.run())
+    return copying.end(*copying.run())
 
 
 # ------------------------------------------------------------ what a pass plans, and how far the wave is
@@ -98,7 +110,7 @@ class WaveLag:
         """The lag of the partition that lags most."""
         return max(self.lags.values(), default=0)
 
-    def over(self, max_lag: int) -> dict[TopicPartition, int]:
+    def list_over(self, max_lag: int) -> dict[TopicPartition, int]:
         """The partitions that lag by more than that, with their lag."""
         return {tp: lag for tp, lag in self.lags.items() if lag > max_lag}
 
@@ -121,7 +133,7 @@ def plan_wave(move: Move, dry_run: bool) -> WavePlan:
     ends = {tp: partition.end for tp, partition in context.source.items() if tp.topic in wave}
     sample = WaveLag(time.monotonic(), {tp: mark for tp, mark in {**starts, **records}.items() if tp in ends}, ends)
     stops = (stop(error) for error in select_errors(plan.errors, wave) if not error.retriable)
-    unplanned = [tp for tp in move.source_partitions() if tp not in sample.watermarks]
+    unplanned = [tp for tp in move.list_partitions() if tp not in sample.watermarks]
     return WavePlan(plan, sample, (*stops, *report_unplanned(unplanned, plan.notices)))
 
 
@@ -231,14 +243,14 @@ class _CatchUp(WaveCopy):
         text = show_forecast(sample, forecast_catch_up(self._samples, most))
         self.options.progress(text)
         self._lines.append(text)
-        over = sample.over(most)
+        over = sample.list_over(most)
         if over and self.options.dry_run and not planned.stops:
             self._lines.append(f"It would be copied until no partition lags by more than {most:,} records.")
         lags = first_few([f"{tp} ({lag:,})" for tp, lag in sorted(over.items())])
         late = (stop(WaveBehind(f"After {self.seconds:,.0f} s {len(over)} partitions", most, lags)),) if over else ()
         return WaveLook(sample.watermarks, late, planned.stops, planned)
 
-    def outcome(self, state: str, findings: tuple[Finding, ...], first: Sequence[str] = ()) -> StepOutcome:
+    def end(self, state: str, findings: tuple[Finding, ...], first: Sequence[str] = ()) -> StepOutcome:
         """How the step ended. `first`: lines that come before those of the passes."""
         sample, forecast = self._samples[-1], forecast_catch_up(self._samples, self.options.max_lag)
         facts: dict[str, Any] = {
@@ -278,7 +290,7 @@ class _LastCopy(WaveCopy):
         stops = (*find_fence_breaks(self.move, self._notes, source), *find_other_logs(self.move, source.logs, self._ledger_records))
         return WaveLook(self._late, tuple(report_late(marks, self._ends)), stops)
 
-    def outcome(self, state: str, findings: tuple[Finding, ...]) -> StepOutcome:
+    def end(self, state: str, findings: tuple[Finding, ...]) -> StepOutcome:
         """How the step ended; if it copied all, with the proof."""
         lines, proof = tuple[str, ...](), dict[str, Any]()
         if state == DONE and self.options.dry_run:
@@ -286,12 +298,13 @@ class _LastCopy(WaveCopy):
         elif state == DONE:
             said = f"{len(self._ends)} partitions are copied to the exact end that the write fence noted"
             lines = (f"{said}; {self.records:,} records were missing.",)
-            # Where the next record goes on the target is the first place that the source does not have.
-            proof = {name: group_by_topic({tp: getattr(self._ledger_records[tp], of) for tp in self._ends}) for name, of in _PROOF.items()}
+            copied = {tp: self._ledger_records[tp] for tp in self._ends}
+            proof = {
+                "watermarks": group_by_topic({tp: record.watermark for tp, record in copied.items()}),
+                # Where the next record goes on the target is the first place that the source does not have.
+                "target_next": group_by_topic({tp: record.target_next for tp, record in copied.items()}),
+            }
         return StepOutcome(LAST_COPY, state, lines, findings, {"records": self.records, **proof, "seconds": round(self.seconds, 3)})
-
-
-_PROOF = {"watermarks": "watermark", "target_next": "target_next"}
 
 
 # ------------------------------------------------------------ how fast, and when
@@ -318,7 +331,7 @@ def forecast_catch_up(samples: Sequence[WaveLag], max_lag: int) -> Forecast | No
     first, last = samples[0], samples[-1]
     seconds = last.time - first.time
     copied, added = _growth(first.watermarks, last.watermarks) / seconds, _growth(first.ends, last.ends) / seconds
-    excess = sum(lag - max_lag for lag in last.over(max_lag).values())
+    excess = sum(lag - max_lag for lag in last.list_over(max_lag).values())
     if not excess:
         return Forecast(copied, added, 0.0)
     return Forecast(copied, added, excess / (copied - added) if copied > added else None)

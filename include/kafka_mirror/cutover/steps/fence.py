@@ -20,7 +20,6 @@ from kafka_mirror.cutover.steps.writers import (
     report_silent_producers,
     report_untold_writers,
 )
-from kafka_mirror.cutover.wave.findings import Finding, report_wave_topics, stop, warning
 from kafka_mirror.cutover.wave.move import Move
 from kafka_mirror.cutover.wave.record import Acls, WaveNotes, read_acls
 from kafka_mirror.cutover.wave.step import (
@@ -32,9 +31,13 @@ from kafka_mirror.cutover.wave.step import (
     QUIET_SINCE_MS,
     STOPPED,
     WAITING,
+    Finding,
     StepOptions,
     StepOutcome,
     make_outcome,
+    report_wave_topics,
+    stop,
+    warning,
 )
 from kafka_mirror.errors import LeaderMissing, NotFenced, WrittenSinceFence
 from kafka_mirror.errors.words import first_few
@@ -45,7 +48,7 @@ if TYPE_CHECKING:
 
 ENDS, EPOCHS = "ends", "epochs"
 """The facts of the step `fence` that have them, and the leader epoch beside each; -1 where no broker gave one."""
-_UNTOLD = -1
+_UNKNOWN = -1
 
 Ends = Mapping[TopicPartition, int]
 
@@ -71,7 +74,7 @@ def read_fence_ends(facts: Mapping[str, Any]) -> dict[TopicPartition, int]:
 def read_fence_marks(facts: Mapping[str, Any]) -> dict[TopicPartition, tuple[int | None, int]]:
     """The ends as of the fence, each with the leader epoch in which it was one; None if no broker gave that."""
     epochs = spread_to_partitions(facts.get(EPOCHS) or {})
-    return {tp: (epoch if (epoch := epochs.get(tp, _UNTOLD)) >= 0 else None, end) for tp, end in read_fence_ends(facts).items()}
+    return {tp: (epoch if (epoch := epochs.get(tp, _UNKNOWN)) >= 0 else None, end) for tp, end in read_fence_ends(facts).items()}
 
 
 def find_moved_ends(fence: Ends, now: Ends, departed: Ends | None = None) -> Iterator[Finding]:
@@ -117,20 +120,20 @@ def step(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:
         change = plan_fence(move, noted)
         if change.findings:
             return make_outcome(FENCE, change.findings, facts=noted)
-        lines += _acl_lines(change.create, "would be created" if options.dry_run else "created")
+        lines += _say_acls(change.create, "would be created" if options.dry_run else "created")
         if not options.dry_run:
             facts = set_acls(move, notes, change, facts)
-    partitions = move.source_partitions()
+    partitions = move.list_partitions()
     if options.dry_run:
         lines.append(f"{len(partitions)} partitions would be watched until they are quiet for {options.quiet_seconds:g} s.")
         return StepOutcome(FENCE, DONE, tuple(lines), facts=noted)
     watcher = EndsWatcher(move, partitions)
-    watch, is_quiet = watcher.until_quiet(options, waits=options.by != BY_CHECK)
+    watch, is_quiet = watcher.wait_until_quiet(options, waits=options.by != BY_CHECK)
     unasked = [warning(error) for error in watcher.refused.values()]
     if is_quiet:
-        facts |= _proof(watch, options, noted.get(LAST_WRITE_MS))
+        facts |= _make_proof(watch, options, noted.get(LAST_WRITE_MS))
         findings = (*report_silent_producers(watch.writers), *report_untold_writers(watch.writers), *unasked, *watch.unasked)
-        return StepOutcome(FENCE, DONE, (*lines, *_proof_lines(watch, facts)), findings, facts)
+        return StepOutcome(FENCE, DONE, (*lines, *_say_proof(watch, facts)), findings, facts)
     stops = tuple(report_fence(watch, options.by))
     waits = f"Somebody wrote to the wave in the last {options.quiet_seconds:g} s, or may still do so."
     return StepOutcome(FENCE, STOPPED if options.by == BY_CHECK else WAITING, (*lines, waits), (*stops, *unasked), facts)
@@ -141,9 +144,9 @@ def rollback(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:
     the clusters answer; then it is simply run again."""
     noted = notes.of_step(FENCE)
     if options.dry_run:
-        return StepOutcome(FENCE, DONE, tuple(_acl_lines(read_acls(noted), "would be removed")), facts=noted)
+        return StepOutcome(FENCE, DONE, tuple(_say_acls(read_acls(noted), "would be removed")), facts=noted)
     removed, standing = take_back(move, notes)
-    lines = [*_acl_lines(removed, "removed"), *_acl_lines(standing, "stays: a wave of another flow stands on it")]
+    lines = [*_say_acls(removed, "removed"), *_say_acls(standing, "stays: a wave of another flow stands on it")]
     lines = lines or ["The fence set no ACL; producers that people stopped may write again."]
     if noted:
         notes.keep(FENCE, {})
@@ -159,7 +162,7 @@ def lift_for_way_back(move: Move, notes: WaveNotes, options: StepOptions, way_ba
     noted = notes.of_step(FENCE)
     change = plan_way_back(move, noted, way_back)
     created, removed = ("would be created", "would be removed") if options.dry_run else ("created", "removed")
-    lines = (*_acl_lines(change.create, created), *_acl_lines(change.remove, removed))
+    lines = (*_say_acls(change.create, created), *_say_acls(change.remove, removed))
     facts = noted
     if (change.create or change.remove) and not options.dry_run:
         facts = set_acls(move, notes, change, noted)
@@ -176,7 +179,7 @@ def find_fence_breaks(move: Move, notes: WaveNotes, look: LogsLook | None = None
     return (*look.stops, *find_moved_ends(ends, look.ends, find_departed(move, look.logs, marks)))
 
 
-def _proof(watch: FenceWatch, options: StepOptions, noted: int | None) -> dict[str, Any]:
+def _make_proof(watch: FenceWatch, options: StepOptions, noted: int | None) -> dict[str, Any]:
     """What the notes have of a fence that is proved. The last write is what was seen to move, else the newest record that leaders know of
     a producer with an id, by that producer's clock; or what an earlier proof noted, if that is later. Null if none of them is there."""
     period, now, now_ms = watch.period, time.monotonic(), _now_ms()
@@ -184,7 +187,7 @@ def _proof(watch: FenceWatch, options: StepOptions, noted: int | None) -> dict[s
     last_write = find_newest_record(watch.writers.producers) if grew is None else now_ms - round((now - grew) * 1000)
     return {
         ENDS: group_by_topic(period.ends),
-        EPOCHS: group_by_topic({tp: period.epochs.get(tp, _UNTOLD) for tp in period.ends}),
+        EPOCHS: group_by_topic({tp: period.epochs.get(tp, _UNKNOWN) for tp in period.ends}),
         LAST_WRITE_MS: max((stamp for stamp in (last_write, noted) if stamp is not None), default=None),
         QUIET_SINCE_MS: now_ms - round((now - period.since) * 1000),
         DONE_MS: now_ms,
@@ -192,14 +195,14 @@ def _proof(watch: FenceWatch, options: StepOptions, noted: int | None) -> dict[s
     }
 
 
-def _proof_lines(watch: FenceWatch, facts: Mapping[str, Any]) -> Iterator[str]:
+def _say_proof(watch: FenceWatch, facts: Mapping[str, Any]) -> Iterator[str]:
     seconds = (facts[DONE_MS] - facts[QUIET_SINCE_MS]) / 1000
     yield f"{len(watch.period.ends)} partitions stood still for {seconds:.1f} s, and no transaction is open in them."
     if facts[LAST_WRITE_MS] is not None:
         yield f"The last write was at {datetime.fromtimestamp(facts[LAST_WRITE_MS] / 1000, UTC):%Y-%m-%d %H:%M:%S} UTC."
 
 
-def _acl_lines(acls: Acls, done: str) -> list[str]:
+def _say_acls(acls: Acls, done: str) -> list[str]:
     return [f"{acl.topic}: {acl} {done}" for acl in acls]
 
 

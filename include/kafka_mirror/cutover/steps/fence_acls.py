@@ -23,10 +23,9 @@ from typing import TYPE_CHECKING, Any
 
 from kafka_mirror.config import load_again
 from kafka_mirror.cutover.wave.control_notes import StoredWaves, WaveStore
-from kafka_mirror.cutover.wave.findings import Finding, stop
 from kafka_mirror.cutover.wave.move import Move
 from kafka_mirror.cutover.wave.record import Acls, WaveNotes, read_acls, write_acls
-from kafka_mirror.cutover.wave.step import FENCE
+from kafka_mirror.cutover.wave.step import FENCE, Finding, stop
 from kafka_mirror.errors import (
     AuthorizationRefused,
     MirrorError,
@@ -45,7 +44,8 @@ from kafka_mirror.kafka.polling import poll_until
 if TYPE_CHECKING:
     from kafka_mirror.config import Flow
 
-_WRITES = ("WRITE", "ALL")
+WRITES = ("WRITE", "ALL")
+"""The operations of ACLs that are about writing to a topic."""
 
 
 def deny_write(topic: str, principal: str = EVERYBODY) -> Acl:
@@ -77,42 +77,34 @@ def plan_exceptions(topics: Iterable[str], there: Collection[PatternAcl], noted:
     findings: list[Finding] = []
     present = {binding.acl for binding in there if binding.pattern == LITERAL}
     for topic in topics:
-        allowed = writers(topic, there)
-        refusal = _no_way_back(topic, allowed, there, noted, principal)
-        if refusal is not None:
-            findings.append(refusal)
+        allowed, everybody = find_writers(topic, there), deny_write(topic)
+        why = ""
+        if any(binding.acl == everybody for binding in there) and everybody not in noted:
+            why = "somebody else than this wave denies everybody WRITE"
+        elif EVERYBODY in allowed:
+            why = "an ALLOW lets everybody write to it"
+        elif principal not in allowed:
+            why = f"no ALLOW lets {principal} write to it"
+        if why:
+            findings.append(stop(WayBackDenied(f"{topic}: {why}", principal, topic=topic)))
             continue
         create += [acl for other in sorted(allowed - {principal}) if (acl := deny_write(topic, other)) not in present]
-        remove += [acl for acl in noted if acl == deny_write(topic) and acl in present]
+        remove += [acl for acl in noted if acl == everybody and acl in present]
     return AclChange(tuple(create), tuple(remove), tuple(dict.fromkeys((*noted, *create))), tuple(findings))
 
 
-def writers(topic: str, there: Iterable[PatternAcl]) -> frozenset[str]:
+def find_writers(topic: str, there: Iterable[PatternAcl]) -> frozenset[str]:
     """The principals that some ALLOW lets write to a topic."""
     return frozenset(
         binding.acl.principal
         for binding in there
-        if binding.takes(topic) and binding.acl.permission == "ALLOW" and binding.acl.operation in _WRITES
+        if binding.takes(topic) and binding.acl.permission == "ALLOW" and binding.acl.operation in WRITES
     )
-
-
-def _no_way_back(
-    topic: str, allowed: Collection[str], there: Iterable[PatternAcl], noted: Collection[Acl], principal: str
-) -> Finding | None:
-    everybody = deny_write(topic)
-    why = ""
-    if any(binding.acl == everybody for binding in there) and everybody not in noted:
-        why = "somebody else than this wave denies everybody WRITE"
-    elif EVERYBODY in allowed:
-        why = "an ALLOW lets everybody write to it"
-    elif principal not in allowed:
-        why = f"no ALLOW lets {principal} write to it"
-    return stop(WayBackDenied(f"{topic}: {why}", principal, topic=topic)) if why else None
 
 
 def find_claimed_beside(flow: "Flow") -> frozenset[Acl]:
     """The ACLs on which waves of the other flows from this source stand. Raises what their targets answer, and ControlUnreadable."""
-    return frozenset(acl for stored in _read_beside(flow) for acl in stored.claimed_acls())
+    return frozenset(acl for stored in _read_beside(flow) for acl in stored.claimed_acls)
 
 
 def find_noted_beside(flow: "Flow") -> frozenset[Acl]:
@@ -198,7 +190,7 @@ def take_back(move: Move, notes: WaveNotes) -> tuple[Acls, Acls]:
 
 def _find_claimed(move: Move, notes: WaveNotes) -> frozenset[Acl]:
     """On which ACLs waves of this flow and of the others from its source stand."""
-    return notes.claimed_acls() | find_claimed_beside(move.flow)
+    return notes.read_claimed_acls() | find_claimed_beside(move.flow)
 
 
 def change_acls(cluster: Cluster, create: Sequence[Acl] = (), remove: Sequence[Acl] = ()) -> None:
@@ -210,7 +202,6 @@ def change_acls(cluster: Cluster, create: Sequence[Acl] = (), remove: Sequence[A
                 raise error
 
     def is_shown() -> bool:
-        """Whether a broker does."""
         there = topic_acls(cluster) or frozenset()
         return there.issuperset(create) and there.isdisjoint(remove)
 
@@ -228,28 +219,20 @@ def change_owned_acls(notes: WaveNotes, cluster: Cluster, changed: Acls, find_cl
     notes.check()
     try:
         yield
-    except BaseException as error:
-        _look_again(notes, cluster, changed, find_claimed, error)
-        raise
-    _look_again(notes, cluster, changed, find_claimed, None)
-
-
-def _look_again(
-    notes: WaveNotes, cluster: Cluster, changed: Acls, find_claimed: Callable[[], Collection[Acl]], cause: BaseException | None
-) -> None:
-    """If another run has the wave by now, creates those of the ACLs that some wave stands on, and removes the others, whether a broker
-    shows them or not: it follows the controller."""
-    try:
-        notes.check()
-    except WaveRunElsewhere as elsewhere:
-        done, unmended = tuple[str, ...](), tuple[str, ...]()
+    finally:
         try:
-            claimed = find_claimed()
-            change_acls(cluster, [acl for acl in changed if acl in claimed], [acl for acl in changed if acl not in claimed])
-            done = tuple(f"{acl.topic}: {acl} {'created' if acl in claimed else 'removed'}" for acl in changed)
-        except MirrorError as error:
-            unmended = (error.message,)
-        raise WaveRunElsewhere(elsewhere.wave, elsewhere.who, done, unmended) from cause
+            notes.check()
+        except WaveRunElsewhere as elsewhere:
+            # Those on which some wave stands are created, and the others removed, whether a broker shows them or not: it follows the
+            # controller.
+            done, unmended = tuple[str, ...](), tuple[str, ...]()
+            try:
+                claimed = find_claimed()
+                change_acls(cluster, [acl for acl in changed if acl in claimed], [acl for acl in changed if acl not in claimed])
+                done = tuple(f"{acl.topic}: {acl} {'created' if acl in claimed else 'removed'}" for acl in changed)
+            except MirrorError as error:
+                unmended = (error.message,)
+            raise WaveRunElsewhere(elsewhere.wave, elsewhere.who, done, unmended) from elsewhere
 
 
 def plan_way_back(move: Move, noted: Facts, way_back: "Flow") -> AclChange:
@@ -261,7 +244,11 @@ def plan_way_back(move: Move, noted: Facts, way_back: "Flow") -> AclChange:
     """
     fence = read_acls(noted)
     topics = [name for name in move.topics.names if move.context.selection.remote(name) == name and deny_write(name) in fence]
-    held_off = _list_denied(way_back, topics) if topics else []
+    refused: dict[str, MirrorError] = {}
+    if topics:
+        with Cluster(way_back.target, way_back.client("target", "admin"), way_back.request_seconds) as source:
+            source.topics(topics, refused, operation="WRITE")
+    held_off = [topic for topic in topics if topic in refused]
     if not held_off:
         return AclChange(ours=fence)
     there, name = _acls(move), way_back.client("target", "producer").get("sasl.username")
@@ -272,14 +259,6 @@ def plan_way_back(move: Move, noted: Facts, way_back: "Flow") -> AclChange:
         denied = WayBackDenied(f"Kafka does not tell {who}, and no DENY can make an exception of it", "that principal")
         return AclChange(ours=fence, findings=(stop(denied),))
     return plan_exceptions(held_off, there, fence, f"User:{name}")
-
-
-def _list_denied(way_back: "Flow", topics: Collection[str]) -> list[str]:
-    """Those of the topics to which the way back may not write."""
-    refused: dict[str, MirrorError] = {}
-    with Cluster(way_back.target, way_back.client("target", "admin"), way_back.request_seconds) as source:
-        source.topics(topics, refused, operation="WRITE")
-    return [name for name in topics if name in refused]
 
 
 def _acls(move: Move) -> frozenset[PatternAcl] | Finding:

@@ -15,9 +15,8 @@ from types import MappingProxyType
 from typing import Any
 
 from kafka_mirror.cutover.steps.group_survey import describe_members
-from kafka_mirror.cutover.wave.findings import Finding, stop, warning
 from kafka_mirror.cutover.wave.record import WaveNotes
-from kafka_mirror.cutover.wave.step import EMPTY_SINCE_MS, MOVE_GROUPS, StepOutcome, make_outcome
+from kafka_mirror.cutover.wave.step import EMPTY_SINCE_MS, MOVE_GROUPS, Finding, StepOutcome, make_outcome, stop, warning
 from kafka_mirror.errors import DecidedMeanwhile, GroupActive, GroupNotMoved, GroupNotTakenBack, GroupUsedOnTarget, MirrorError
 from kafka_mirror.errors.words import first_few, show
 from kafka_mirror.formats.offsets.partition import TopicPartition
@@ -81,8 +80,8 @@ class GroupPlacer:
         for name, aim in aims.items():
             noted = move_from_facts(self._notes.of_group(name))
             if noted is not None and not noted.is_taken_back:
-                of_others = noted.foreign(there[name]).items() if stood is None else ()
-                noted = noted if stood is None else noted.without_others(there[name])
+                of_others = noted.find_foreign(there[name]).items() if stood is None else ()
+                noted = noted if stood is None else noted.drop_others(there[name])
                 if elsewhere := {tp: at for tp, at in of_others if tp not in aim.positions or aim.positions[tp].offset != at}:
                     foreign.append(stop(self._make_used_error(name, elsewhere)))
             moves[name] = plan_move(noted, there[name], aim.positions, aim.source)
@@ -94,7 +93,7 @@ class GroupPlacer:
         facts = {
             GROUPS: list(self._notes.of_step(MOVE_GROUPS)[GROUPS]),
             "positions": sum(len(of_group.after) for of_group in moves.values()),
-            "committed": sum(len(of_group.due(there[name])) for name, of_group in moves.items()),
+            "committed": sum(len(of_group.find_due(there[name])) for name, of_group in moves.items()),
             "commit_seconds": round(time.monotonic() - began, 3),
             EMPTY_SINCE_MS: empty_since,
         }
@@ -138,7 +137,7 @@ class GroupPlacer:
     def _note(self, moves: Moves, there: Mapping[str, Positions], aims: Mapping[str, GroupAim]) -> int:
         """Notes the groups and what each had, before anything is committed; since when the groups are empty, as far as anybody looked."""
         before = self._notes.of_step(MOVE_GROUPS)
-        is_over = not any(of_group.due(there[name]) for name, of_group in moves.items())
+        is_over = not any(of_group.find_due(there[name]) for name, of_group in moves.items())
         empty_since = int(before.get(EMPTY_SINCE_MS, 0) if is_over else 0) or int(time.time() * 1000)
         names = sorted({*before.get(GROUPS, ()), *moves})
         if names != before.get(GROUPS):
@@ -151,7 +150,7 @@ class GroupPlacer:
 
     def _commit(self, moves: Moves, there: Mapping[str, Positions]) -> Iterator[Finding]:
         """Commits what is due, and yields what does not stand there afterwards."""
-        due = {name: of_group.due(there[name]) for name, of_group in moves.items()}
+        due = {name: of_group.find_due(there[name]) for name, of_group in moves.items()}
         refused = self._put(due, there)
         now = read_positions(self._groups, moves)
         wrong = dict(find_unlike({name: of_group.after for name, of_group in moves.items()}, now))
@@ -232,7 +231,7 @@ class GroupPlacer:
 def _say_moves(moves: Moves, there: Mapping[str, Positions], dry_run: bool) -> Iterator[str]:
     verb = "would be committed" if dry_run else "committed"
     for name, of_group in sorted(moves.items()):
-        due = of_group.due(there[name])
+        due = of_group.find_due(there[name])
         yield f"{show(name)}: {len(due)} of {len(of_group.after)} positions {verb}, {len(of_group.after) - len(due)} stood there already."
 
 

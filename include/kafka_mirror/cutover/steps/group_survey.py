@@ -8,9 +8,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, MutableMapp
 from dataclasses import dataclass, field
 
 from kafka_mirror.config.policies import group_filter
-from kafka_mirror.cutover.wave.findings import Finding, information, stop, warning
 from kafka_mirror.cutover.wave.move import Move
-from kafka_mirror.cutover.wave.selection import matches
+from kafka_mirror.cutover.wave.selection import match_names
+from kafka_mirror.cutover.wave.step import Finding, information, stop, warning
 from kafka_mirror.errors import (
     GroupActive,
     GroupActiveOnTarget,
@@ -70,11 +70,6 @@ class WaveGroup:
     """What it has committed on the target."""
 
     @property
-    def label(self) -> str:
-        """Its name in messages."""
-        return show(self.name)
-
-    @property
     def unanswered(self) -> tuple[GroupOffset, ...]:
         """Positions without an answer on the target, or with one before which records are missing."""
         return tuple(position for position in self.positions if position.translated.kind not in (EXACT, EARLY))
@@ -89,9 +84,9 @@ class WaveGroup:
     @property
     def further_on_target(self) -> tuple[GroupOffset, ...]:
         """Positions where the group is already ahead of its translated one on the target."""
-        return tuple(of for of in self.positions if of.translated.target is not None and (self.stands_at(of) or 0) > of.translated.target)
+        return tuple(of for of in self.positions if of.translated.target is not None and (self.get_place(of) or 0) > of.translated.target)
 
-    def stands_at(self, position: GroupOffset) -> int | None:
+    def get_place(self, position: GroupOffset) -> int | None:
         """Where it stands on the target in that partition; None if nowhere."""
         present = self.there.get(position.remote)
         return None if present is None else present.offset
@@ -143,7 +138,9 @@ def survey_groups(move: Move) -> WaveGroups:
     listed = sides.source_groups.list_groups()
     names = [name for name, group in listed.items() if group.has_offsets or group.is_streams]
     candidates = may_be_unstable(sides.source, names)
-    first = _find_first_positions(move, candidates, refused)
+    # Where an open transaction commits for a group in the wave's topics, and it may have no position yet. Asked for before the positions:
+    # those that it commits meanwhile are among them.
+    first = sides.source_groups.find_unstable(dict.fromkeys(candidates, frozenset(move.list_partitions())), refused) if candidates else {}
     undetermined = set(candidates) if candidates and not sides.source_groups.tells_unstable() else set[str]()
     offsets = sides.source_groups.read_committed(names, refused)
     with_positions = {
@@ -151,7 +148,7 @@ def survey_groups(move: Move) -> WaveGroups:
     }
     shares = {name for name, group in listed.items() if group.type.lower() == _SHARE}
     everything = {*with_positions, *shares}
-    taken, unmatched = matches(move.wave.groups, everything) if move.wave.groups else (frozenset(everything), ())
+    taken, unmatched = match_names(move.wave.groups, everything) if move.wave.groups else (frozenset(everything), ())
     chosen = {name: positions for name, positions in with_positions.items() if name in taken}
     translated = translate_groups(context, _select_moved(chosen, topics, context), sides.source, sides.target)
     members = describe_groups(sides.source, [name for name in chosen if not listed[name].is_idle], refused)
@@ -176,7 +173,9 @@ def survey_groups(move: Move) -> WaveGroups:
     )
     left_out = tuple(sorted(with_positions.keys() - taken))
     doubtful = tuple(sorted(undetermined & chosen.keys()))
-    stops = (*_find_lacking_rights(move.flow.target, namesakes), *map(stop, translated.errors), *map(stop, refused.values()))
+    closed = [f"the group {show(name)}" for name, group in sorted(namesakes.items()) if not group.may_commit]
+    rights = (RightMissing(move.flow.target, "READ", resource, "committing its positions there") for resource in closed)
+    stops = (*map(stop, rights), *map(stop, translated.errors), *map(stop, refused.values()))
     return WaveGroups(groups, unmatched, tuple(sorted(shares & taken)), left_out, doubtful, stops)
 
 
@@ -187,26 +186,14 @@ def find_unstable_positions(
 
     Asked after the positions are read: a commit in between shows when they are read once more.
     """
-    of_wave = set(move.source_partitions()) if offsets else set()
+    of_wave = set(move.list_partitions()) if offsets else set()
     return move.sides.source_groups.find_unstable({name: of_wave | {*positions} for name, positions in offsets.items()}, refused)
-
-
-def _find_first_positions(
-    move: Move, candidates: Collection[str], refused: MutableMapping[str, MirrorError]
-) -> dict[str, tuple[TopicPartition, ...]]:
-    """Where a transaction that is still open commits offsets of a group in the wave's topics, where it may have no position yet. Asked for
-    before the positions: those that it commits meanwhile are among them."""
-    return (
-        move.sides.source_groups.find_unstable(dict.fromkeys(candidates, frozenset(move.source_partitions())), refused)
-        if candidates
-        else {}
-    )
 
 
 def _select_moved(offsets: Offsets, topics: Collection[str], context: GroupContext) -> Offsets:
     """What moves with the wave: positions in its topics, and in topics that the source has from the target."""
-    moves = {tp.topic for positions in offsets.values() for tp in positions}
-    moves = {topic for topic in moves if topic in topics or context.selection.from_target(topic) is not None}
+    present = {tp.topic for positions in offsets.values() for tp in positions}
+    moves = {topic for topic in present if topic in topics or context.selection.from_target(topic) is not None}
     return {name: {tp: committed for tp, committed in positions.items() if tp.topic in moves} for name, positions in offsets.items()}
 
 
@@ -230,12 +217,6 @@ def _guess_members(group: Group) -> tuple[GroupMember, ...]:
     return (GroupMember("members of a streams group", ""),) if group.is_streams and not group.is_idle else ()
 
 
-def _find_lacking_rights(target: str, namesakes: Mapping[str, GroupDescription]) -> Iterator[Finding]:
-    for name, group in sorted(namesakes.items()):
-        if not group.may_commit:
-            yield stop(RightMissing(target, "READ", f"the group {show(name)}", "committing its positions there"))
-
-
 # ------------------------------------------------------------ judging
 
 
@@ -255,7 +236,12 @@ def find_in_groups(wave_groups: WaveGroups, source: str, target: str) -> Iterato
     for group in wave_groups.groups:
         yield from _find_inexact(group)
         yield from _find_members(group, source, target)
-        yield from _find_left_topics(group)
+        if group.outside:
+            yield stop(GroupSplit(group.name, group.outside))
+        if group.left_out:
+            yield stop(GroupTopicLeftOut(group.name, group.left_out))
+        if group.is_streams or not group.has_checkpoints:
+            yield warning(GroupWithoutCheckpoints(group.name, group.is_streams))
 
 
 def _find_inexact(group: WaveGroup) -> Iterator[Finding]:
@@ -267,7 +253,7 @@ def _find_inexact(group: WaveGroup) -> Iterator[Finding]:
         count = "an unknown number of" if group.reread is None else f"at most {group.reread:,}"
         yield stop(GroupNotExact(group.name, count, f"{len(group.early)} of {total} positions"))
     if group.ahead:
-        said = f"{group.label}: it has read {group.ahead:,} offsets that the copy has yet to bring; the last copy brings them."
+        said = f"{show(group.name)}: it has read {group.ahead:,} offsets that the copy has yet to bring; the last copy brings them."
         yield information("GroupAheadOfCopy", said, group=group.name)
     if group.further_on_target:
         yield warning(GroupFurtherOnTarget(group.name, "translated position", first_few(group.further_on_target)))
@@ -280,15 +266,6 @@ def _find_members(group: WaveGroup, source: str, target: str) -> Iterator[Findin
         yield warning(GroupUnstable(group.name, first_few(group.unstable)))
     if group.target_members:
         yield stop(GroupActiveOnTarget(group.name, describe_members(group.target_members), target))
-
-
-def _find_left_topics(group: WaveGroup) -> Iterator[Finding]:
-    if group.outside:
-        yield stop(GroupSplit(group.name, group.outside))
-    if group.left_out:
-        yield stop(GroupTopicLeftOut(group.name, group.left_out))
-    if group.is_streams or not group.has_checkpoints:
-        yield warning(GroupWithoutCheckpoints(group.name, group.is_streams))
 
 
 def describe_members(members: Sequence[GroupMember], with_ids: bool = False) -> str:
@@ -308,8 +285,12 @@ def find_group_stops(wave_groups: WaveGroups, logs: GroupLogs, source: str, targ
         if group.ahead:
             yield stop(GroupAheadOfCopy(group.name, group.ahead))
         yield from _find_gone_records(group, logs, target)
-        yield from _find_going_back(group, target)
-        yield from _find_without_position(group, logs.source)
+        if further := [f"{of.remote}@{group.get_place(of)} -> {of.translated.target}" for of in group.further_on_target]:
+            yield warning(GroupGoesBack(group.name, first_few(further), target))
+        have = {position.source for position in group.positions}
+        topics = {tp.topic for tp in have}
+        if lacking := sorted(tp for tp in logs.source if tp.topic in topics and tp not in have):
+            yield warning(GroupWithoutPosition(group.name, first_few(lacking)))
 
 
 def find_active_groups(groups: Iterable[WaveGroup], source: str) -> Iterator[Finding]:
@@ -336,17 +317,3 @@ def _find_gone_records(group: WaveGroup, logs: GroupLogs, target: str) -> Iterat
         yield stop(LeaderMissing(first_few(without_leader), target))
     if gone:
         yield stop(GroupRecordsGone(group.name, first_few(gone), target))
-
-
-def _find_going_back(group: WaveGroup, target: str) -> Iterator[Finding]:
-    further = [f"{of.remote}@{group.stands_at(of)} -> {of.translated.target}" for of in group.further_on_target]
-    if further:
-        yield warning(GroupGoesBack(group.name, first_few(further), target))
-
-
-def _find_without_position(group: WaveGroup, partitions: Collection[TopicPartition]) -> Iterator[Finding]:
-    have = {position.source for position in group.positions}
-    topics = {tp.topic for tp in have}
-    lacking = sorted(tp for tp in partitions if tp.topic in topics and tp not in have)
-    if lacking:
-        yield warning(GroupWithoutPosition(group.name, first_few(lacking)))

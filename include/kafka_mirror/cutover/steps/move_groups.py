@@ -15,10 +15,9 @@ from kafka_mirror.cutover.steps.group_survey import (
     find_unstable_positions,
     survey_groups,
 )
-from kafka_mirror.cutover.wave.findings import Finding, has_stop, stop
 from kafka_mirror.cutover.wave.move import Move
 from kafka_mirror.cutover.wave.record import WaveNotes
-from kafka_mirror.cutover.wave.step import MOVE_GROUPS, WAITING, StepOptions, StepOutcome, make_outcome
+from kafka_mirror.cutover.wave.step import MOVE_GROUPS, WAITING, Finding, StepOptions, StepOutcome, has_stop, make_outcome, stop
 from kafka_mirror.errors import ClusterContradictsItself, GroupActive, GroupNotMoved, GroupReadOn, GroupUnstable, MirrorError
 from kafka_mirror.errors.words import first_few, show
 from kafka_mirror.groups.group_move import GroupMove, Positions, move_from_facts
@@ -62,7 +61,7 @@ def find_changes(move: Move, notes: WaveNotes, _options: StepOptions) -> tuple[F
 
 def _find_lost(noted: GroupMove, there: Positions) -> Iterator[str]:
     """Where the group has none of our positions, nor one that somebody else committed since."""
-    foreign = noted.foreign(there)
+    foreign = noted.find_foreign(there)
     for tp, after in noted.after.items():
         at = there[tp].offset if tp in there else None
         if at != after.offset and tp not in foreign:
@@ -111,7 +110,7 @@ def _have_left(move: Move, names: Collection[str]) -> bool:
 
 def _read_logs(move: Move, groups: tuple[WaveGroup, ...]) -> GroupLogs:
     positions = [position for group in groups for position in group.positions]
-    ours = {*move.source_partitions(), *(position.source for position in positions)}
+    ours = {*move.list_partitions(), *(position.source for position in positions)}
     remotes = sorted({position.remote for position in positions if position.translated.target is not None})
     source, target, refused = move.sides.source, move.sides.target, dict[str, MirrorError]()
     starts, ends = (target.offsets(remotes, which, errors=refused) for which in ("earliest", "latest"))

@@ -57,7 +57,8 @@ def set_marks(
     copied: set[TopicPartition] = set()
 
     def mark(tp: TopicPartition, record: LedgerRecord | None, writer: Writer) -> LedgerRecord | None:
-        if record is None or _place(record) != _place(looked_at[tp]):
+        before = looked_at[tp]
+        if record is None or (record.watermark, record.target_next) != (before.watermark, before.target_next):
             copied.add(tp)
             return None
         copied.discard(tp)  # a broker that was asked before may have been cut off
@@ -102,10 +103,6 @@ def _write_partitions(flow: "Flow", plan: Plan, notes: WaveNotes, changes: Mappi
     return write_lanes((lane_task(flow, plan, lane, OPEN) for lane in sorted(by_lane)), lambda lane: partial(change, lane))
 
 
-def _place(record: LedgerRecord) -> tuple[int, int]:
-    return record.watermark, record.target_next
-
-
 @dataclass
 class WayBack:
     """The opposite flow between the same clusters: what is its source here is the target of the wave, and its target the wave's source."""
@@ -120,7 +117,7 @@ class WayBack:
         """Raises HandedBack if MirrorMaker 2 mirrors the opposite flow, and what keeps its control topic from being read."""
         check_handed_back(read_decisions(self.opposite.flow, control_of(self.opposite.flow, self.target), dry_run=True))
 
-    def newest(self) -> tuple[Decisions, Iterable[LedgerRecord]]:
+    def read_newest(self) -> tuple[Decisions, Iterable[LedgerRecord]]:
         """What was decided about the opposite flow, and what its ledger says: the wave is decided later than all of it."""
         state = read_state(self.opposite.flow, self.target)
         return state.decisions, state.view.records.values()
@@ -137,18 +134,18 @@ class WayBack:
             return
         ids = self.source.cluster_id(), self.target.cluster_id()
         plan = plan_without_work(self.opposite.flow, *ids, state.ledger_id, state.decisions)
-        changes = {**self._rebase(closed, waiting, epochs), **self._first_seen(state.records, ends, waiting, plan)}
+        changes = {**self._rebase(closed, waiting, epochs), **self._see_first(state.records, ends, waiting, plan)}
         _write_partitions(self.opposite.flow, plan, self.notes, changes)
         who, why, wave = self.options.who, self.options.reason, self.options.wave
 
-        def returned() -> list[Decision]:
-            """The decisions; what was decided since, by this wave's notes among others, is no obstacle."""
+        def list_returned() -> list[Decision]:
+            """What was decided since, by this wave's notes among others, is no obstacle."""
             there = Decisions(state.control.read())
             self.notes.check()  # in this order: a run that takes the wave from now on has written after what was read, if anything
             when = moment_after(there, [*state.records.values(), *closed.values()], datetime.now(UTC))
             return [Decision(RETURNED, who, when, why, topic=topic, wave=wave) for topic in waiting]
 
-        write_next(state.control, returned)
+        write_next(state.control, list_returned)
 
     # ------------------------------------------------------------ their records
 
@@ -169,22 +166,22 @@ class WayBack:
         if before is not None and before.moved is None and before.decided is not None and before.decided.when >= moved.when:
             return None
         decided = replace(moved, decision=RETURNED)
-        return make_opposite_record(
-            record, before, topic=topic, lanes=self._lanes, leader_epoch=leader_epoch, decided=decided, writer=writer
-        )
+        lanes = self.opposite.flow.value("mirror.lanes")
+        return make_opposite_record(record, before, topic=topic, lanes=lanes, leader_epoch=leader_epoch, decided=decided, writer=writer)
 
-    def _first_seen(self, in_ledger: Records, ends: Mapping[TopicPartition, int], topics: Iterable[str], plan: Plan) -> Changes:
+    def _see_first(self, in_ledger: Records, ends: Mapping[TopicPartition, int], topics: Iterable[str], plan: Plan) -> Changes:
         """For topics that producers begin themselves: the first record of partitions that are there, and no mark on those that flowed
         before. Where the flow begins at the earliest record, or the topic is not there yet, its own first sight is right."""
         names = {*topics} & {*self.opposite.own}
         changes: Changes = {tp: _take_mark_off for tp, record in in_ledger.items() if tp.topic in names and record.moved is not None}
-        new = [tp for tp in ends if tp.topic in names and tp not in in_ledger and self._start(tp) != EARLIEST]
+        starts: dict[TopicPartition, StartPosition] = {tp: self.opposite.flow.per_topic("mirror.start", tp.topic) for tp in ends}
+        new = [tp for tp in ends if tp.topic in names and tp not in in_ledger and starts[tp] != EARLIEST]
         if not new:
             return changes
-        remotes = self._remotes({tp.topic for tp in new})
+        remotes = self._find_remotes({tp.topic for tp in new})
         topics_there = self.source.topics({tp.topic for tp in new})
         logs = self.source.log_offsets(new)
-        times = offsets_by_time(self.source, {tp: self._start(tp) for tp in new}, {})
+        times = offsets_by_time(self.source, {tp: starts[tp] for tp in new}, {})
         remote_ends = self.target.offsets(
             [TopicPartition(remotes[tp.topic].name, tp.partition) for tp in new if tp.topic in remotes], "latest"
         )
@@ -195,7 +192,7 @@ class WayBack:
                 log = logs[tp]
                 offsets = SourceOffsets(tp, topics_there[tp.topic].id, log.start, ends[tp], ends[tp], times.get(tp), log.leader_epoch)
                 # Where the flow would begin with the partition, but no later than where it ended when the wave was opened.
-                start = min(first_sight(offsets, self._start(tp)).start, ends[tp])
+                start = min(first_sight(offsets, starts[tp]).start, ends[tp])
                 changes[tp] = partial(self._begin_if_unknown, offsets, start, remote, target_end, plan)
         return changes
 
@@ -213,13 +210,13 @@ class WayBack:
             target_next=target_end,
             source_cluster_id=plan.source_cluster_id,
             target_cluster_id=plan.target_cluster_id,
-            lanes=self._lanes,
+            lanes=self.opposite.flow.value("mirror.lanes"),
             offset_map=OffsetMap(),
             writer=writer,
             start=start,
         )
 
-    def _remotes(self, topics: Iterable[str]) -> dict[str, Topic]:
+    def _find_remotes(self, topics: Iterable[str]) -> dict[str, Topic]:
         """The remote topics, by source topic; the flow creates those that are missing, if it creates any."""
         flow, selection = self.opposite.flow, topic_selection(self.opposite.flow)
         names = {topic: selection.remote(topic) for topic in topics}
@@ -228,14 +225,3 @@ class WayBack:
             refresh_topics(flow, self.source, self.target)
             there = self.target.topics(names.values())
         return {topic: there[remote] for topic, remote in names.items() if remote in there}
-
-    # ------------------------------------------------------------ their parts
-
-    @property
-    def _lanes(self) -> int:
-        lanes: int = self.opposite.flow.value("mirror.lanes")
-        return lanes
-
-    def _start(self, tp: TopicPartition) -> StartPosition:
-        start: StartPosition = self.opposite.flow.per_topic("mirror.start", tp.topic)
-        return start

@@ -38,17 +38,15 @@ from kafka_mirror.cutover.steps.wave_ends import (
     look_at_source,
     read_offsets,
     report_pending,
-    report_strangers,
     select_unopened,
     write_ends,
     write_offsets,
 )
-from kafka_mirror.cutover.wave.findings import WARNING, Finding, has_stop, stop, warning
 from kafka_mirror.cutover.wave.move import Move
 from kafka_mirror.cutover.wave.record import WaveNotes
-from kafka_mirror.cutover.wave.selection import matches
-from kafka_mirror.cutover.wave.step import OPEN, StepOptions, StepOutcome, make_outcome
-from kafka_mirror.errors import AuthorizationRefused, CopiedMeanwhile, MirrorError, NothingToOpen
+from kafka_mirror.cutover.wave.selection import match_names
+from kafka_mirror.cutover.wave.step import OPEN, WARNING, Finding, StepOptions, StepOutcome, has_stop, make_outcome, stop, warning
+from kafka_mirror.errors import AuthorizationRefused, CopiedMeanwhile, MirrorError, NothingToOpen, TargetWritten
 from kafka_mirror.errors.words import first_few
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.groups.group_move import note_by_topic
@@ -70,7 +68,7 @@ def rollback(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:
     WaveRunElsewhere, and what a lane or a cluster says."""
     flow, target = move.flow, move.sides.target
     state = read_state(flow, target)
-    topics, _ = matches(move.wave.topics, {tp.topic for tp in state.records})
+    topics, _ = match_names(move.wave.topics, {tp.topic for tp in state.records})
     partitions = [tp for tp in state.records if tp.topic in topics and state.decisions.find_moved(tp.topic) is None]
     if options.dry_run:
         marked = sum(state.records[tp].moved is not None for tp in partitions)
@@ -93,8 +91,8 @@ class _Opening:
         state = read_state(flow, self.move.sides.target)
         records, self.decisions, self.ledger_id = state.records, state.decisions, state.ledger_id
         self.opposite = find_opposite_flow(flow, self.move.topics.names)
-        self.way_back, why_not = self._way_back()
-        partitions = self.move.source_partitions()
+        self.way_back, why_not = self._find_way_back()
+        partitions = self.move.list_partitions()
         if not partitions:
             self.findings.append(stop(NothingToOpen(flow.name)))
         remaining = select_unopened(records, partitions)
@@ -105,10 +103,10 @@ class _Opening:
         self.findings += held_off
         if has_stop(self.findings):
             return make_outcome(OPEN, self.findings)
-        facts = self._facts(records, partitions, remaining)
+        facts = self._make_facts(records, partitions, remaining)
         if self.options.dry_run:
             acls = tuple(f"{acl.topic}: {acl} of an earlier wave would be removed from {flow.target}" for acl in earlier)
-            return make_outcome(OPEN, self.findings, (*self._lines(partitions, why_not, would=True), *acls), facts)
+            return make_outcome(OPEN, self.findings, (*self._write_lines(partitions, why_not, would=True), *acls), facts)
         self.notes.keep(OPEN, facts)
         closed = {**{tp: records[tp] for tp in partitions}, **self._close(records, remaining)}
         if not has_stop(self.findings):
@@ -128,11 +126,11 @@ class _Opening:
             "opened_ms": int(datetime.now(UTC).timestamp() * 1000),
             "way_back": self.way_back.opposite.flow.name if self.way_back is not None else why_not,
         }
-        return make_outcome(OPEN, self.findings, (*self._lines(partitions, why_not, would=False), *acl_lines), done)
+        return make_outcome(OPEN, self.findings, (*self._write_lines(partitions, why_not, would=False), *acl_lines), done)
 
     # ------------------------------------------------------------ looking
 
-    def _way_back(self) -> tuple[WayBack | None, str]:
+    def _find_way_back(self) -> tuple[WayBack | None, str]:
         """The way back, or why there is none."""
         flow, sides, opposite = self.move.flow, self.move.sides, self.opposite
         if opposite is None:
@@ -155,13 +153,13 @@ class _Opening:
         self.findings += (*self.target_look.stops, *self.target_look.warnings)
         self.findings += check_target_ends(remotes, records)
         if not has_stop(self.findings):
-            self.findings += report_strangers(self._strangers(remotes, records))
+            self._find_strangers(remotes, records)
 
     def _remotes(self, partitions: Collection[TopicPartition]) -> list[RemotePartition]:
         """How the remote partitions of these stand, as the newest leaders have them. The servers are asked for the topics as well that the
         way back begins under their own names."""
         flow, target = self.move.flow, self.move.sides.target
-        places = {tp: self.move.remote(tp) for tp in partitions}
+        places = {tp: TopicPartition(self.move.context.selection.remote(tp.topic), tp.partition) for tp in partitions}
         names = {place.topic for place in places.values()}
         topics = target.topics(names)
         self.target_look = look_at(flow.target, target, sorted(names | self._list_begun()))
@@ -171,8 +169,8 @@ class _Opening:
             for tp, place in places.items()
         ]
 
-    def _strangers(self, remotes: Collection[RemotePartition], records: Records) -> dict[TopicPartition, int]:
-        """The first visible record after ours, by remote partition; topics that are merged with others' records may have some."""
+    def _find_strangers(self, remotes: Collection[RemotePartition], records: Records) -> None:
+        """Whether visible records follow ours; topics that are merged with others' records may have some."""
         flow, context = self.move.flow, self.move.context
         windows = {
             TopicPartition(remote.remote, remote.source.partition): place
@@ -181,30 +179,29 @@ class _Opening:
             and flow.per_topic("mirror.on.unexplained.target", remote.source.topic) != "append"
         }
         if not windows:
-            return {}
+            return
         refused: dict[str, MirrorError] = {}
         first = BoundedReader(flow.target, context.clients.target_consumer).first_visible(windows, context.request_seconds, refused)
         for error in refused.values():
             raise error
-        return {tp: message.offset for tp, message in first.items()}
+        if places := [f"{tp}@{message.offset}" for tp, message in sorted(first.items(), key=lambda pair: pair[0])]:
+            self.findings.append(stop(TargetWritten(f"Records of somebody else follow what was copied: {first_few(places)}")))
 
-    def _facts(self, records: Records, partitions: Collection[TopicPartition], remaining: Collection[TopicPartition]) -> dict[str, Any]:
+    def _make_facts(
+        self, records: Records, partitions: Collection[TopicPartition], remaining: Collection[TopicPartition]
+    ) -> dict[str, Any]:
         """What is noted before anything is written. Once a partition is marked, what was noted before counts: the ends may move since, and
         another leader may have other records in front of them."""
         noted = self.notes.of_step(OPEN)
         if len(remaining) < len(partitions) and "way_back_ends" in noted:
             back = {name: noted[name] for name in ("way_back_ends", "way_back_epochs")}
         else:
-            begun = self._list_begun()
+            begun, same = self._list_begun(), self.way_back.opposite.same if self.way_back is not None else ()
             ends = write_offsets({tp: end for tp, end in self.target_look.ends.items() if tp.topic in begun})
-            back = {"way_back_ends": ends, "way_back_epochs": self._epochs()}
+            epochs = {tp: log.leader_epoch for tp, log in self.target_look.offsets.items() if tp.topic in same}
+            noted_epochs = note_by_topic({tp: epoch for tp, epoch in epochs.items() if epoch is not None})
+            back = {"way_back_ends": ends, "way_back_epochs": noted_epochs}
         return {"ends": write_ends(records, partitions), **back}
-
-    def _epochs(self) -> dict[str, dict[str, int]]:
-        """The leader epochs of the logs that were looked at, by topic and partition, of the topics that the way back goes on with."""
-        same = frozenset(self.way_back.opposite.same if self.way_back is not None else ())
-        logs = {tp: log for tp, log in self.target_look.offsets.items() if tp.topic in same}
-        return note_by_topic({tp: log.leader_epoch for tp, log in logs.items() if log.leader_epoch is not None})
 
     def _list_begun(self) -> frozenset[str]:
         """The topics that the way back first sees as of open: producers begin them under their own names on the target."""
@@ -217,7 +214,7 @@ class _Opening:
         finding, and is not marked."""
         flow, sides = self.move.flow, self.move.sides
         self.plan = plan_without_work(flow, sides.source.cluster_id(), sides.target.cluster_id(), self.ledger_id, self.decisions)
-        decided = Decided.of(self._decision(None, looked_at))
+        decided = Decided.of(self._make_decision(None, looked_at))
         closed, copied = set_marks(flow, self.plan, self.notes, looked_at, remaining, decided)
         if copied:
             self.findings.append(stop(CopiedMeanwhile(first_few(sorted(copied)))))
@@ -226,15 +223,14 @@ class _Opening:
     def _move(self, records: Records) -> None:
         """The topics are moved, as the control topic says to every plan from now on; not if somebody decided about them since the look."""
 
-        def moved(decisions: Decisions) -> list[Decision]:
-            """What is left to decide."""
+        def list_missing(decisions: Decisions) -> list[Decision]:
             self.decisions = decisions
             topics = [topic for topic in self.move.topics.names if decisions.find_moved(topic) is None]
             pending = report_pending(decisions, Present(records, self.ledger_id, {}), [tp for tp in records if tp.topic in topics])
             self.findings += pending
-            return [] if pending else [replace(self._decision(None, {}), topic=topic) for topic in topics]
+            return [] if pending else [replace(self._make_decision(None, {}), topic=topic) for topic in topics]
 
-        self.notes.decide(moved)
+        self.notes.decide(list_missing)
 
     def _lift(self) -> tuple[str, ...]:
         """Lets the way back write to the source's topics. The wave is open by now, so what cannot be lifted is a warning."""
@@ -254,17 +250,17 @@ class _Opening:
         written = find_written_since_move(self.move.flow, self.move.sides.source, closed, self.move.topics.names)
         self.findings += map(warning, written)
 
-    def _decision(self, topic: str | None, records: Records) -> Decision:
+    def _make_decision(self, topic: str | None, records: Records) -> Decision:
         """That a topic is moved, later than all that was decided in either direction."""
         options, now = self.options, datetime.now(UTC)
         when = moment_after(self.decisions, records.values(), now)
         if self.way_back is not None:
-            when = max(when, moment_after(*self.way_back.newest(), now))
+            when = max(when, moment_after(*self.way_back.read_newest(), now))
         return Decision(MOVED, options.who, when, options.reason, topic=topic, wave=options.wave)
 
     # ------------------------------------------------------------ the answer
 
-    def _lines(self, partitions: Collection[TopicPartition], why_not: str, would: bool) -> tuple[str, ...]:
+    def _write_lines(self, partitions: Collection[TopicPartition], why_not: str, would: bool) -> tuple[str, ...]:
         verb, topics = ("would be" if would else "are"), len(self.move.topics.names)
         flow = self.move.flow
         lines = [f"{topics} topics with {len(partitions)} partitions {verb} moved to {flow.target}; {flow.name} copies no more of them."]

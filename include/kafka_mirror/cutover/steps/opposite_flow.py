@@ -12,9 +12,8 @@ from kafka_mirror.config import load_again
 from kafka_mirror.config.policies import topic_selection
 from kafka_mirror.cutover.steps.fence_acls import change_acls, change_owned_acls, find_claimed_beside
 from kafka_mirror.cutover.wave.control_notes import WaveStore
-from kafka_mirror.cutover.wave.findings import Finding, stop, warning
 from kafka_mirror.cutover.wave.record import OPENED, UNDER_WAY, Acls, WaveNotes, WaveRecord
-from kafka_mirror.cutover.wave.step import OPEN
+from kafka_mirror.cutover.wave.step import OPEN, Finding, stop, warning
 from kafka_mirror.errors import (
     AuthorizationRefused,
     FenceOfAnotherFlow,
@@ -94,7 +93,7 @@ def survey_opposite_fence(
 ) -> tuple[Acls, tuple[Finding, ...]]:
     """What earlier waves of the opposite flow left on the wave's topics and is to be taken back from the target, and what keeps the mirror
     from that. Changes nothing. Raises ControlUnreadable, and what the clusters answer to anything but a question for ACLs."""
-    noted = fence_acls(WaveStore(opposite.flow, source).read().waves.values(), topics) if opposite is not None else ()
+    noted = list_fence_acls(WaveStore(opposite.flow, source).read().waves.values(), topics) if opposite is not None else ()
     if opposite is None or not noted:
         return (), ()
     try:
@@ -112,10 +111,10 @@ def survey_opposite_fence(
     return standing, ()
 
 
-def fence_acls(waves: Iterable[WaveRecord], topics: Collection[str]) -> Acls:
+def list_fence_acls(waves: Iterable[WaveRecord], topics: Collection[str]) -> Acls:
     """What the fences of open waves set on these topics. A wave that is not open yet still needs its fence."""
     opened = [wave for wave in waves if wave.state == OPENED or wave.is_done(OPEN)]
-    return tuple(dict.fromkeys(acl for acl in _list_noted(opened) if acl.topic in topics))
+    return tuple(dict.fromkeys(acl for wave in opened for acl in wave.fence_acls if acl.topic in topics))
 
 
 def take_back_opposite_fence(
@@ -128,15 +127,11 @@ def take_back_opposite_fence(
 
     def find_claimed() -> Acls:
         """By now a wave of the opposite flow may be under way, and have a fence of its own."""
-        return _list_noted(wave for wave in store.read().waves.values() if wave.state == UNDER_WAY)
+        return tuple(acl for wave in store.read().waves.values() if wave.state == UNDER_WAY for acl in wave.fence_acls)
 
     with change_owned_acls(notes, target, acls, find_claimed):
         change_acls(target, remove=acls)
     return tuple(f"{acl.topic}: {acl} of an earlier wave removed from {target.alias}" for acl in acls)
-
-
-def _list_noted(waves: Iterable[WaveRecord]) -> Acls:
-    return tuple(acl for wave in waves for acl in wave.fence_acls)
 
 
 def _names(acls: Acls) -> str:

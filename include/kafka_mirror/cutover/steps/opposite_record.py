@@ -45,8 +45,8 @@ def make_opposite_record(
     `before`: what that ledger said of it until now; `topic`: the topic's name on the source, `leader_epoch` that of the partition on the
     target, which is the opposite flow's source. `lanes` are that flow's.
     """
-    ours = before if before is not None and _is_same(before, record) else None
-    joined = ours is not None and _is_untouched(record, ours)
+    is_same = before is not None and (before.source_topic_id, before.target_topic_id) == (record.target_topic_id, record.source_topic_id)
+    ours = before if is_same else None
     opposite = LedgerRecord(
         watermark=record.target_next,
         leader_epoch=leader_epoch,
@@ -57,7 +57,7 @@ def make_opposite_record(
         source_cluster_id=record.target_cluster_id,
         target_cluster_id=record.source_cluster_id,
         lanes=lanes,
-        offset_map=opposite_map(record),
+        offset_map=make_opposite_map(record),
         writer=writer,
         decided=decided,
         # What lies below came from the other side, and is no history that a backfill could fill.
@@ -74,18 +74,15 @@ def make_opposite_record(
         skipped=ours.skipped,
         covered=ours.covered,
     )
-    if not joined:
+    if not _is_untouched(record, ours):
         return opposite
-    flowed_back = (ours.watermark, opposite.watermark)
-    covered = (
-        merge_intervals((*ours.covered, flowed_back)) if ours.covered and not _skips(record, ours.offset_map.target_end) else ours.covered
-    )
-    return caught_up(replace(opposite, offset_map=_join(ours.offset_map, record), covered=covered, older=ours.older))
-
-
-def _is_same(before: LedgerRecord, record: LedgerRecord) -> bool:
-    """Whether both records are of the same two topics."""
-    return (before.source_topic_id, before.target_topic_id) == (record.target_topic_id, record.source_topic_id)
+    # The map from before the direction changed, and what flowed back since.
+    former, covered = ours.offset_map, ours.covered
+    back = make_opposite_map(record, since=former.source_end)
+    joined = former.with_runs(back.runs).with_mark(back.thinned_behind or (not back.runs and former.thinned_behind))
+    if covered and all(skip.end <= former.target_end for skip in record.skipped):
+        covered = merge_intervals((*covered, (ours.watermark, opposite.watermark)))
+    return caught_up(replace(opposite, offset_map=joined, covered=covered, older=ours.older))
 
 
 def _is_untouched(record: LedgerRecord, before: LedgerRecord) -> bool:
@@ -95,25 +92,15 @@ def _is_untouched(record: LedgerRecord, before: LedgerRecord) -> bool:
     return not is_decided and record.older is None and _find_history_end(record) <= before.watermark
 
 
-def _join(former: OffsetMap, record: LedgerRecord) -> OffsetMap:
-    """The map from before the direction changed, and what flowed back since."""
-    back = opposite_map(record, since=former.source_end)
-    return former.with_runs(back.runs).with_mark(back.thinned_behind or (not back.runs and former.thinned_behind))
-
-
-def _skips(record: LedgerRecord, since: int) -> bool:
-    return any(skip.end > since for skip in record.skipped)
-
-
 def _end_of_copied(record: LedgerRecord) -> int:
     """The source offset directly after the last record that was copied, where nothing but markers stands between it and the watermark. So a
     reader that has read all gets its very place."""
     offset_map = record.offset_map
-    is_known = record.older is None and not opposite_map(record).thinned_behind and offset_map.runs
+    is_known = record.older is None and not make_opposite_map(record).thinned_behind and offset_map.runs
     return offset_map.source_end if is_known else record.watermark
 
 
-def opposite_map(record: LedgerRecord, since: int = 0) -> OffsetMap:
+def make_opposite_map(record: LedgerRecord, since: int = 0) -> OffsetMap:
     """The map from target offsets to source offsets, of the target offsets from `since` on: another map knows those in front."""
     runs: list[Run] = []
     floor = 0 if since else _find_history_end(record)
@@ -123,7 +110,7 @@ def opposite_map(record: LedgerRecord, since: int = 0) -> OffsetMap:
         before = part
         if part.target + part.length <= since:
             has_hole = False
-        elif part.target + part.length <= floor or not _is_told(record, part):
+        elif part.target + part.length <= floor or not _is_true(record, part):
             has_hole = True
         else:
             begins = max(since, floor, part.target)
@@ -160,7 +147,7 @@ def _is_hole(record: LedgerRecord, start: int, end: int) -> bool:
     return record.older is not None or any(skip.start < end and skip.end > start for skip in record.skipped)
 
 
-def _is_told(record: LedgerRecord, part: Run) -> bool:
+def _is_true(record: LedgerRecord, part: Run) -> bool:
     """Whether a reader at any target offset of the part, or right after it, has read all in front of the source offset that it tells."""
     older, end = record.older, part.source + part.length
     if older is None:

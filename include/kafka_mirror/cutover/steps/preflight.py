@@ -14,21 +14,24 @@ from kafka_mirror.cutover.steps.group_survey import WaveGroup, find_in_groups, s
 from kafka_mirror.cutover.steps.opposite_flow import check_age, find_opposite_flow, survey_opposite_fence
 from kafka_mirror.cutover.steps.topic_settings import check_acls, check_configs, check_rights
 from kafka_mirror.cutover.steps.writers import Writers, report_writers, survey_writers
-from kafka_mirror.cutover.wave.findings import (
+from kafka_mirror.cutover.wave.move import Move, open_move
+from kafka_mirror.cutover.wave.record import WaveNotes
+from kafka_mirror.cutover.wave.selection import Wave
+from kafka_mirror.cutover.wave.step import (
     INFORMATION,
+    PREFLIGHT,
     Finding,
+    StepOptions,
+    StepOutcome,
     has_stop,
     information,
+    make_outcome,
     report_wave_topics,
     sort_findings,
     stop,
     warning,
     with_flow,
 )
-from kafka_mirror.cutover.wave.move import Move, open_move
-from kafka_mirror.cutover.wave.record import WaveNotes
-from kafka_mirror.cutover.wave.selection import Wave
-from kafka_mirror.cutover.wave.step import PREFLIGHT, StepOptions, StepOutcome, make_outcome
 from kafka_mirror.errors import (
     ConfigurationError,
     DecisionPending,

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Mapping, MutableMapping
 from typing import TYPE_CHECKING
 
 from kafka_mirror.config.policies import config_property_filter, replication_policy, topic_selection
-from kafka_mirror.cutover.wave.findings import Finding, information, stop, warning
+from kafka_mirror.cutover.wave.step import Finding, information, stop, warning
 from kafka_mirror.errors import (
     AclsDiffer,
     AuthorizationRefused,
@@ -18,7 +18,7 @@ from kafka_mirror.errors import (
 from kafka_mirror.errors.words import first_few
 from kafka_mirror.kafka.acls import pattern_acls
 from kafka_mirror.kafka.cluster import Cluster
-from kafka_mirror.kafka.model import EVERYBODY, LITERAL, Acl, ConfigEntry, PatternAcl, Topic, may
+from kafka_mirror.kafka.model import EVERYBODY, LITERAL, ConfigEntry, PatternAcl, Topic, may
 from kafka_mirror.topics.config_diff import compare_configs, select_configs_to_sync
 from kafka_mirror.topics.topic_acls import remote_acls
 
@@ -107,7 +107,8 @@ def _find_lacking(
 ) -> str:
     """Everybody who may do something with a topic on the source and not with the `other` one on the target, with the ACL that says so
     there; `of_many`: only by an ACL of many topics. What denies everybody to write is left out: it may be a fence."""
-    here = [binding for binding in source if binding.takes(topic) and not _is_fence(binding.acl)]
+    fence = ("DENY", "WRITE", EVERYBODY)
+    here = [of for of in source if of.takes(topic) and (of.acl.permission, of.acl.operation, of.acl.principal) != fence]
     there = [binding for binding in target if binding.takes(other)]
     return ", ".join(
         str(binding)
@@ -118,10 +119,6 @@ def _find_lacking(
         and may(here, operation, topic, binding.acl.principal, binding.acl.host)
         and not may(there, operation, other, binding.acl.principal, binding.acl.host)
     )
-
-
-def _is_fence(acl: Acl) -> bool:
-    return (acl.permission, acl.operation, acl.principal) == ("DENY", "WRITE", EVERYBODY)
 
 
 def check_rights(flow: "Flow", source: Cluster, target: Cluster, refused: Errors) -> Iterator[Finding]:

@@ -22,8 +22,8 @@ from typing import Any
 
 from kafka_mirror.copy.plan.ranges import report_unconfirmed
 from kafka_mirror.copy.plan.target_checks import RemotePartition, find_hidden, unusable
-from kafka_mirror.cutover.wave.findings import Finding, stop, warning
 from kafka_mirror.cutover.wave.move import Move
+from kafka_mirror.cutover.wave.step import Finding, stop, warning
 from kafka_mirror.errors import (
     ClusterContradictsItself,
     DecisionPending,
@@ -93,13 +93,6 @@ def check_target_ends(remotes: Iterable[RemotePartition], records: Records) -> I
             yield stop(TargetWritten(said, topic=remote.source.topic))
 
 
-def report_strangers(visible: Mapping[TopicPartition, int]) -> Iterator[Finding]:
-    """What is said of records that follow ours. `visible`: the first one's offset, by remote partition."""
-    if visible:
-        places = first_few([f"{remote}@{offset}" for remote, offset in sorted(visible.items())])
-        yield stop(TargetWritten(f"Records of somebody else follow what was copied: {places}"))
-
-
 def report_pending(decisions: Decisions, present: Present, partitions: Collection[TopicPartition]) -> list[Finding]:
     """A stop for each topic about whose partitions somebody decided what no copy has acted on: after `open` none ever would."""
     pending = [
@@ -159,8 +152,7 @@ class LogsLook:
 
 
 def look_at_source(move: Move) -> LogsLook:
-    """Asks every bootstrap server of the source for the wave's partitions; once more while they contradict each other. Raises what the
-    source answers if none of them tells anything."""
+    """How the wave's partitions stand on the source: `look_at` says how that is found out."""
     return look_at(move.flow.source, move.sides.source, move.topics.names)
 
 
@@ -209,8 +201,10 @@ def _look(alias: str, cluster: Cluster, topics: Collection[str]) -> LogsLook:
     refused = {topic: error for _, of_server in answers.values() for topic, error in of_server.items()}
     stops = list(map(stop, refused.values()))
     if contradictions:
-        stops.append(_contradiction(contradictions, alias))
-    return LogsLook(logs, tuple(stops), tuple(_find_silent(silent, alias)), frozenset(contradictions))
+        places = [f"{tp} ({'; '.join(f'{server}: {_say_end(log)}' for server, log in of.items())})" for tp, of in contradictions.items()]
+        stops.append(stop(ClusterContradictsItself(alias, f"where {len(places)} partitions end: {first_few(places)}")))
+    warnings = [warning(ServerSilent(alias, first_few(sorted(silent)), next(iter(silent.values())).message))] if silent else []
+    return LogsLook(logs, tuple(stops), tuple(warnings), frozenset(contradictions))
 
 
 def _ask(server: Cluster, names: Iterable[str]) -> tuple[dict[TopicPartition, PartitionLog], dict[str, MirrorError]]:
@@ -234,13 +228,13 @@ def choose_newest(
     contradictions: dict[TopicPartition, dict[str, PartitionLog | None]] = {}
     for tp in sorted({tp for logs_of in by_server.values() for tp in logs_of}):
         answers = {server: logs_of.get(tp) for server, logs_of in by_server.items()}
-        logs[tp] = max((log for log in answers.values() if log is not None), key=_age)
+        logs[tp] = max((log for log in answers.values() if log is not None), key=_measure_age)
         if any(not _agrees(log, logs[tp]) for log in answers.values()):
             contradictions[tp] = answers
     return logs, contradictions
 
 
-def _age(state: PartitionLog) -> tuple[int, int]:
+def _measure_age(state: PartitionLog) -> tuple[int, int]:
     if state.log is None:
         return -2, -1
     return -1 if state.log.leader_epoch is None else state.log.leader_epoch, state.log.end
@@ -255,21 +249,10 @@ def _agrees(state: PartitionLog | None, best: PartitionLog) -> bool:
     return state.log.end == best.log.end if None in epochs else epochs[0] == epochs[1]
 
 
-def _contradiction(by_partition: Mapping[TopicPartition, Mapping[str, PartitionLog | None]], alias: str) -> Finding:
-    places = [f"{tp} ({'; '.join(f'{server}: {_words(log)}' for server, log in answers.items())})" for tp, answers in by_partition.items()]
-    what = f"where {len(by_partition)} partitions end: {first_few(places)}"
-    return stop(ClusterContradictsItself(alias, what))
-
-
-def _words(state: PartitionLog | None) -> str:
+def _say_end(state: PartitionLog | None) -> str:
     if state is None:
         return "there is no such partition"
     if state.log is None:
         return "it has no leader"
     epoch = "" if state.log.leader_epoch is None else f" in leader epoch {state.log.leader_epoch}"
     return f"{state.log.end}{epoch}"
-
-
-def _find_silent(silent: Mapping[str, MirrorError], alias: str) -> Iterator[Finding]:
-    if silent:
-        yield warning(ServerSilent(alias, first_few(sorted(silent)), next(iter(silent.values())).message))

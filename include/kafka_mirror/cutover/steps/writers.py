@@ -12,15 +12,14 @@ no producer's address, and nothing at all about a producer without an id.
 """
 
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from kafka_mirror.cutover.steps.wave_ends import look_at_source
-from kafka_mirror.cutover.wave.findings import Finding, information, stop, warning
 from kafka_mirror.cutover.wave.move import Move
-from kafka_mirror.cutover.wave.step import BY_ACL, StepOptions
+from kafka_mirror.cutover.wave.step import BY_ACL, Finding, StepOptions, information, stop, warning
 from kafka_mirror.errors import ActiveProducers, LeaderMissing, MirrorError, StillWritten, TopicGrows, TransactionOpen, WritersUntold
 from kafka_mirror.errors.words import count_text, first_few
 from kafka_mirror.formats.offsets.partition import TopicPartition
@@ -43,7 +42,7 @@ class Writers:
     """What the source shows of those who write to a wave. `growth` counts the offsets that each partition grew by within `seconds`."""
 
     time: datetime
-    producers: Mapping[TopicPartition, tuple[ActiveProducer, ...]] = field(default_factory=dict)
+    producers: Producers = field(default_factory=dict)
     owners: Mapping[TopicPartition, OpenTransaction] = field(default_factory=dict)
     """Of the oldest open transaction of a partition."""
     growth: Mapping[TopicPartition, int] = field(default_factory=dict)
@@ -60,9 +59,8 @@ class Writers:
 def report_writers(writers: Writers) -> Iterator[Finding]:
     """What is said of those who write."""
     for topic in sorted({tp.topic for tp in (*writers.producers, *writers.growth)}):
-        yield from _transactions(topic, writers)
-        yield from _producers(topic, writers)
-        yield from _growth(topic, writers)
+        yield from _report_producers(topic, writers)
+        yield from _report_topic_growth(topic, writers)
     quiet = {producer.producer_id for producers in writers.producers.values() for producer in producers if not writers.is_recent(producer)}
     if quiet:
         said = f"{len(quiet)} more producer ids have written nothing newer than {RECENT_SECONDS // 60} minutes: {first_few(sorted(quiet))}."
@@ -79,13 +77,6 @@ def report_untold_writers(writers: Writers) -> Iterator[Finding]:
         yield warning(WritersUntold(first_few(sorted(writers.untold))))
 
 
-def _transactions(topic: str, writers: Writers) -> Iterator[Finding]:
-    for tp, producers in sorted(writers.producers.items()):
-        for producer in producers if tp.topic == topic else ():
-            if producer.transaction_start is not None:
-                yield warning(describe_transaction(tp, producer.transaction_start, writers))
-
-
 def describe_transaction(tp: TopicPartition, start: int, writers: Writers) -> TransactionOpen:
     """The error of a transaction that is open from `start` on: for how long, and whose it is. Of a partition's oldest one its
     coordinator tells that, and of all the leader tells the producer's id."""
@@ -98,37 +89,31 @@ def describe_transaction(tp: TopicPartition, start: int, writers: Writers) -> Tr
     return TransactionOpen(*tp, start, f"{age}{f': {who}' if who else ''}", tp not in writers.untold)
 
 
-def _producers(topic: str, writers: Writers) -> Iterator[Finding]:
+def _report_producers(topic: str, writers: Writers) -> Iterator[Finding]:
+    """The open transactions of a topic, and all whose newest record is recent."""
     recent: dict[tuple[int, int], list[tuple[int, int | None]]] = {}
-    for tp, producers in sorted(writers.producers.items()):
-        for producer in producers if tp.topic == topic else ():
-            if writers.is_recent(producer):
-                recent.setdefault((producer.producer_id, producer.epoch), []).append((tp.partition, producer.last_timestamp))
-    if recent:
-        names = first_few([_producer(*key, places) for key, places in recent.items()])
-        count = count_text(len(recent), "producer writes", "producers write")
-        yield warning(ActiveProducers(topic, f"{count} to it, or did so in the last {RECENT_SECONDS // 60} minutes: {names}"))
+    for tp, producer in [(tp, of) for tp, producers in sorted(writers.producers.items()) if tp.topic == topic for of in producers]:
+        if producer.transaction_start is not None:
+            yield warning(describe_transaction(tp, producer.transaction_start, writers))
+        if writers.is_recent(producer):
+            recent.setdefault((producer.producer_id, producer.epoch), []).append((tp.partition, producer.last_timestamp))
+    names = []
+    for (producer_id, epoch), places in recent.items():
+        stamps = [stamp for _, stamp in places if stamp is not None]
+        newest = f", last at {datetime.fromtimestamp(max(stamps) / 1000, UTC):%Y-%m-%d %H:%M:%S} UTC" if stamps else ""
+        names.append(f"id {producer_id} with epoch {epoch} (partitions {first_few([partition for partition, _ in places])}{newest})")
+    if names:
+        count = count_text(len(names), "producer writes", "producers write")
+        yield warning(ActiveProducers(topic, f"{count} to it, or did so in the last {RECENT_SECONDS // 60} minutes: {first_few(names)}"))
 
 
-def _producer(producer_id: int, epoch: int, places: Iterable[tuple[int, int | None]]) -> str:
-    places = list(places)
-    stamps = [stamp for _, stamp in places if stamp is not None]
-    newest = f", last at {datetime.fromtimestamp(max(stamps) / 1000, UTC):%Y-%m-%d %H:%M:%S} UTC" if stamps else ""
-    return f"id {producer_id} with epoch {epoch} (partitions {first_few([partition for partition, _ in places])}{newest})"
-
-
-def _growth(topic: str, writers: Writers) -> Iterator[Finding]:
-    grown = {tp.partition: offsets for tp, offsets in sorted(writers.growth.items()) if tp.topic == topic and offsets > 0}
+def _report_topic_growth(topic: str, writers: Writers) -> Iterator[Finding]:
+    grown = {tp: offsets for tp, offsets in sorted(writers.growth.items()) if tp.topic == topic and offsets > 0}
     if grown:
-        places = f"{first_few([*grown])}{_anonymous(topic, grown, writers)}"
+        places = first_few([tp.partition for tp in grown])
+        if any(tp not in writers.untold and not any(map(writers.is_recent, writers.producers.get(tp, ()))) for tp in grown):
+            places += "; of some of it Kafka knows no producer, so it is not idempotent and has no id"
         yield warning(TopicGrows(topic, sum(grown.values()), writers.seconds, places))
-
-
-def _anonymous(topic: str, partitions: Collection[int], writers: Writers) -> str:
-    """What is said where no producer is known that could have written."""
-    listed = [tp for number in partitions if (tp := TopicPartition(topic, number)) not in writers.untold]
-    nobody = [tp for tp in listed if not any(map(writers.is_recent, writers.producers.get(tp, ())))]
-    return "; of some of it Kafka knows no producer, so it is not idempotent and has no id" if nobody else ""
 
 
 def survey_writers(flow: "Flow", source: Cluster, partitions: Collection[TopicPartition], refused: dict[str, MirrorError]) -> Writers:
@@ -177,7 +162,7 @@ class QuietPeriod:
         """When a partition was last seen to grow; None if none ever was."""
         return max(self.grew_at.values(), default=None)
 
-    def growth_after(self, moment: float) -> dict[TopicPartition, int]:
+    def measure_growth_after(self, moment: float) -> dict[TopicPartition, int]:
         """By how many offsets each partition grew since the first look, of those that were seen to grow after a moment."""
         return {tp: offsets for tp, offsets in self.growth.items() if self.grew_at[tp] > moment}
 
@@ -220,7 +205,7 @@ class FenceWatch:
     unasked: tuple[Finding, ...] = ()
     """Which of its servers answered nothing."""
 
-    def writing(self, tp: TopicPartition) -> list[ActiveProducer]:
+    def list_writing(self, tp: TopicPartition) -> list[ActiveProducer]:
         """The producers that wrote to a partition since they were first asked for."""
         return [producer for producer in self.writers.producers.get(tp, ()) if producer not in self.earlier.get(tp, ())]
 
@@ -252,9 +237,9 @@ def find_newest_record(producers: Producers) -> int | None:
 
 def _report_growth(topic: str, watch: FenceWatch, by: str) -> Finding:
     grown = {tp: offsets for tp, offsets in sorted(watch.writers.growth.items()) if tp.topic == topic}
-    ids = sorted({producer[:2] for tp in grown for producer in watch.writing(tp)})
+    ids = sorted({producer[:2] for tp in grown for producer in watch.list_writing(tp)})
     names = [f"producer id {producer_id} with epoch {epoch}" for producer_id, epoch in ids]
-    if any(not watch.writing(tp) and tp not in watch.writers.untold for tp in grown):
+    if any(not watch.list_writing(tp) and tp not in watch.writers.untold for tp in grown):
         names.append("a producer that is not idempotent, so Kafka knows no id of it")
     if not watch.writers.untold.keys().isdisjoint(grown):
         names.append("somebody whom brokers older than Kafka 2.8 do not name")
@@ -278,7 +263,7 @@ class EndsWatcher:
     said: float = 0.0
     """When it was last said what the step waits for, on the monotonic clock."""
 
-    def until_quiet(self, options: StepOptions, waits: bool) -> tuple[FenceWatch, bool]:
+    def wait_until_quiet(self, options: StepOptions, waits: bool) -> tuple[FenceWatch, bool]:
         """What was seen, and whether the wave was quiet for `options.quiet_seconds`.
 
         With `waits` it goes on until then, for `options.timeout` seconds at most; else it watches for one such period alone. Raises what
@@ -310,7 +295,7 @@ class EndsWatcher:
         offsets = {tp: state.log for tp, state in look.logs.items() if state.log is not None and tp in period.partitions}
         period = add_look(period, offsets, time.monotonic())
         now = time.monotonic()
-        writers = replace(writers, growth=period.growth_after(now - recent - _LONGEST_PAUSE), seconds=now - period.begun)
+        writers = replace(writers, growth=period.measure_growth_after(now - recent - _LONGEST_PAUSE), seconds=now - period.begun)
         return FenceWatch(period, earlier, writers, look.stops, look.warnings)
 
     def _look(self, period: QuietPeriod) -> QuietPeriod:
@@ -322,7 +307,7 @@ class EndsWatcher:
         if period.lasts(quiet, now) or now - self.said < _SAY_EVERY_SECONDS:
             return
         self.said = now
-        moving = sorted(period.growth_after(period.since - quiet))
+        moving = sorted(period.measure_growth_after(period.since - quiet))
         reasons = [
             f"{first_few(moving)} still grew" if moving else "",
             f"transactions are open in {first_few(sorted(period.open_from))}" if period.open_from else "",

@@ -26,7 +26,7 @@ from kafka_mirror.cutover.wave.record import (
     encode_group,
     encode_wave,
 )
-from kafka_mirror.cutover.wave.selection import matches
+from kafka_mirror.cutover.wave.selection import match_names
 from kafka_mirror.cutover.wave.step import FAILOVER, OPEN, PLANNED
 from kafka_mirror.errors import ControlUnreadable, DecidedMeanwhile, ErrorReport, WaveRunElsewhere
 from kafka_mirror.kafka.cluster import Cluster
@@ -58,7 +58,7 @@ class StoredWaves:
         is_closed = record.mode == FAILOVER and OPEN in record.steps and self.decisions.closed is not None
         return record.state == OPENED or is_closed or self.is_moved(record)
 
-    def stands(self, record: WaveRecord) -> bool:
+    def is_standing(self, record: WaveRecord) -> bool:
         """Whether what an open wave did still holds: its topics did not return, or after a failover the flow was not opened again."""
         if record.mode != FAILOVER:
             return self.is_moved(record)
@@ -66,27 +66,24 @@ class StoredWaves:
 
     def list_under_way(self, name: str, topics: Collection[str]) -> list[tuple[WaveRecord, frozenset[str]]]:
         """The other waves that have begun and not ended, each with those of these topics that it holds."""
-        states = (UNDER_WAY, TAKING_BACK)
-        others = [(record, _find_held(record, topics)) for record in self.waves.values() if record.name != name and record.state in states]
-        return [(record, held) for record, held in others if held]
+        begun = [record for record in self.waves.values() if record.name != name and record.state in (UNDER_WAY, TAKING_BACK)]
+        return [(record, held) for record in begun if (held := match_names(record.topics, topics)[0])]
 
     def find_standing(self, name: str, topics: Collection[str]) -> dict[str, str]:
         """Those of these topics on which another open wave stands, each with its name."""
         moved = {topic: decision.wave or "" for topic in topics if (decision := self.decisions.find_moved(topic)) and decision.wave != name}
-        failovers = [record for record in self._live() if record.mode == FAILOVER and record.state == OPENED and record.name != name]
-        return moved | {topic: record.name for record in failovers for topic in sorted(_find_held(record, topics))}
+        failovers = [record for record in self._live if record.mode == FAILOVER and record.state == OPENED and record.name != name]
+        return moved | {topic: record.name for record in failovers for topic in sorted(match_names(record.topics, topics)[0])}
 
+    @property
     def claimed_acls(self) -> frozenset[Acl]:
         """The ACLs of write fences on which waves stand that are under way or open."""
-        return frozenset(acl for record in self._live() for acl in record.fence_acls)
+        return frozenset(acl for record in self._live for acl in record.fence_acls)
 
+    @property
     def _live(self) -> list[WaveRecord]:
-        live = (wave for wave in self.waves.values() if wave.state == UNDER_WAY or (wave.state == OPENED and self.stands(wave)))
+        live = (wave for wave in self.waves.values() if wave.state == UNDER_WAY or (wave.state == OPENED and self.is_standing(wave)))
         return sorted(live, key=lambda record: record.began)
-
-
-def _find_held(record: WaveRecord, topics: Collection[str]) -> frozenset[str]:
-    return matches(record.topics, topics)[0]
 
 
 Note = TypeVar("Note")
@@ -124,9 +121,7 @@ class WaveStore:
         documents += [(WAVE_GROUP, f"{after.name}/{group}", encode_group(after.name, note)) for group, note in groups.items()]
 
         def make() -> Sequence[Decision]:
-            """All of it, from what is stored now."""
-            stored = self.read()
-            self._check(before, after.name, stored)
+            stored = self.check(before, after.name)
             when = moment_after(stored.decisions, (), datetime.now(UTC))
             notes = [Decision(kind, who, when, after.why, name, document=text) for kind, name, text in documents]
             return [*notes, *(also(stored) if also else ())]
@@ -134,14 +129,13 @@ class WaveStore:
         if documents or also:
             write_next(self.control, make)
 
-    def check(self, record: WaveRecord) -> None:
-        """Raises WaveRunElsewhere if the record is not what it was."""
-        self._check(record, record.name, self.read())
-
-    def _check(self, before: WaveRecord | None, name: str, stored: StoredWaves) -> None:
+    def check(self, before: WaveRecord | None, name: str) -> StoredWaves:
+        """What is stored. Raises WaveRunElsewhere if the record of this name is not what it was before."""
+        stored = self.read()
         present = stored.waves.get(name)
         if present != before:
             raise WaveRunElsewhere(name, present.runner if present else "a person who took its record out of the control topic")
+        return stored
 
     def _decode(self, name: str, decode: Callable[[str], Note], document: str) -> Note:
         try:
@@ -197,7 +191,7 @@ class ControlNotes(WaveNotes):
 
     def check(self) -> None:
         """Raises WaveRunElsewhere once the record is not what this run wrote last."""
-        self._store.check(self._written)
+        self._store.check(self._written, self._written.name)
 
     def begin(self) -> GroupTransaction:
         """Begins a transaction, then looks: a run that took the wave before is seen, and one that takes it later ends the transaction."""
@@ -205,9 +199,9 @@ class ControlNotes(WaveNotes):
         self.check()
         return transaction
 
-    def claimed_acls(self) -> frozenset[Acl]:
+    def read_claimed_acls(self) -> frozenset[Acl]:
         """The ACLs on which any wave of the control topic stands by now."""
-        return self._store.read().claimed_acls()
+        return self._store.read().claimed_acls
 
     def decide(self, decisions: Callable[[Decisions], Sequence[Decision]]) -> None:
         """Writes the decisions with the record that stands there. Raises DecidedMeanwhile and WaveRunElsewhere."""

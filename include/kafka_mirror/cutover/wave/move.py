@@ -27,14 +27,10 @@ class Move:
     names: frozenset[str]
     topics: WaveTopics
 
-    def source_partitions(self) -> list[TopicPartition]:
+    def list_partitions(self) -> list[TopicPartition]:
         """The wave's partitions on the source, in order. Raises what the cluster answers."""
         topics = self.sides.source.topics(self.topics.names)
         return sorted(TopicPartition(name, partition.number) for name, topic in topics.items() for partition in topic.partitions)
-
-    def remote(self, tp: TopicPartition) -> TopicPartition:
-        """The partition on the target that holds the copies of one on the source."""
-        return TopicPartition(self.context.selection.remote(tp.topic), tp.partition)
 
 
 @contextmanager

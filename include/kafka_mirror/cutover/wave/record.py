@@ -237,7 +237,7 @@ _WORDS = {(WaveRecord, "mode"): MODES, (WaveRecord, "state"): WAVE_STATES, (Step
 """Fields that are one of some words."""
 
 
-def plain(facts: Mapping[str, Any]) -> dict[str, Any]:
+def normalize(facts: Mapping[str, Any]) -> dict[str, Any]:
     """Facts as they come back from the control topic: tuples as lists, keys as text. Raises TypeError or ValueError for what is no JSON."""
     copy: dict[str, Any] = json.loads(json.dumps(facts, allow_nan=False))
     return copy
@@ -273,7 +273,7 @@ class WaveNotes:
         Raises WaveRunElsewhere if one has it by then."""
         raise NotImplementedError("a dry run commits nothing")
 
-    def claimed_acls(self) -> frozenset[Acl]:
+    def read_claimed_acls(self) -> frozenset[Acl]:
         """The ACLs on which waves stand by now, this one or others; a dry run has changed none."""
         return frozenset()
 
@@ -293,7 +293,7 @@ class WaveNotes:
         """Notes facts of a step in the place of those before; all replicas have them when this returns. A step about which something is
         noted ahead waits for its turn. Raises DecidedMeanwhile if others write to the control topic again and again."""
         note = self.record.steps.get(step) or StepNote(WAITING, self.record.who, self.record.began)
-        self.write(self.record.with_step(step, replace(note, facts=plain(facts))))
+        self.write(self.record.with_step(step, replace(note, facts=normalize(facts))))
 
     def of_group(self, group: str) -> Mapping[str, Any]:
         """What this attempt noted of a consumer group; empty if nothing."""
@@ -301,7 +301,7 @@ class WaveNotes:
 
     def keep_groups(self, facts: Mapping[str, Mapping[str, Any]]) -> None:
         """Notes facts of groups in the place of those before, all or none: a write takes its time, and a wave's pauses are on."""
-        self.write(self.record, {group: GroupNote(self.record.attempt, plain(of_group)) for group, of_group in facts.items()})
+        self.write(self.record, {group: GroupNote(self.record.attempt, normalize(of_group)) for group, of_group in facts.items()})
 
     def start_step(self, step: str, who: str, now: int) -> None:
         """Notes that a step begins. What it noted before stays."""
@@ -312,7 +312,7 @@ class WaveNotes:
         carries it, for each takes its time, and a wave's pauses are on."""
         note = self.record.steps[outcome.step]
         lines = shorten_lines((*map(str, outcome.findings), *outcome.lines))
-        facts = plain(outcome.facts) or note.facts
+        facts = normalize(outcome.facts) or note.facts
         record = self.record.with_step(outcome.step, replace(note, state=state or outcome.state, ended=now, lines=lines, facts=facts))
         if with_next:
             self.record = record

@@ -83,7 +83,12 @@ class WaveReport:
     @property
     def positions(self) -> tuple[GroupPosition, ...]:
         """All positions of all groups, in order."""
-        return tuple(position for group, facts in sorted(self.groups.items()) for position in _positions(group, facts))
+        positions = []
+        for group, facts in sorted(self.groups.items()):
+            before, after, reread = (read_by_partition(facts.get(name) or {}) for name in (BEFORE, AFTER, REREAD))
+            places = sorted({*before, *after})
+            positions += [GroupPosition(group, *place, before.get(place), after.get(place), reread.get(place, 0)) for place in places]
+        return tuple(positions)
 
     @property
     def missing(self) -> MissingListing | None:
@@ -117,18 +122,18 @@ class WaveReport:
             "write_pause_seconds": _seconds(self.write_pause),
             "read_pause_seconds": _seconds(self.read_pause),
             "audited_records": self.audited,
-            "may_be_missing": _write_missing(self.missing),
+            "may_be_missing": None if self.missing is None else self.missing.as_document(),
             "positions": [vars(position) for position in self.positions],
             "groups_known_at": {group: show_time(time) for group, time in self.checkpoint_times.items()},
             "written_on_source": to_document(self.written),
             "undo": list(self.undo),
         }
 
-    def markdown(self) -> str:
+    def as_markdown(self) -> str:
         """The report as a page."""
-        return "\n".join(self._page()) + "\n"
+        return "\n".join(self._write_page()) + "\n"
 
-    def _page(self) -> Iterator[str]:
+    def _write_page(self) -> Iterator[str]:
         record = self.record
         yield f"# Wave {record.name} of {self.flow}: {record.state}"
         yield ""
@@ -140,16 +145,16 @@ class WaveReport:
         yield f"- Records audited: {'unknown' if self.audited is None else f'{self.audited:,}'}."
         yield from ("", "## Steps", "", "| step | state | who | began | seconds |", "|---|---|---|---|---|")
         for step in record.order:
-            yield _step_row(step, record.steps.get(step))
+            yield _show_step(step, record.steps.get(step))
         if self.written:
             yield from ("", "## Written on the source since", "", *(f"- {_text(str(error))}" for error in self.written))
         if self.missing is not None:
             yield from show_missing(self.missing, MAX_ROWS)
-        yield from self._positions_page()
+        yield from self._write_positions()
         if self.undo:
             yield from ("", "## How to go back", "", "```sh", *self.undo, "```")
 
-    def _positions_page(self) -> Iterator[str]:
+    def _write_positions(self) -> Iterator[str]:
         positions = self.positions
         if positions:
             head = ("| group | topic on the target | partition | before | after | reads again at most |", "|---|---|---|---|---|---|")
@@ -182,11 +187,11 @@ def write_wave(record: WaveRecord) -> dict[str, Any]:
         "began": show_time(record.began),
         "ended": show_time(record.ended),
         "attempt": record.attempt,
-        "steps": [_step_document(step, record.steps[step]) for step in record.order if step in record.steps],
+        "steps": [_write_step(step, record.steps[step]) for step in record.order if step in record.steps],
     }
 
 
-def _step_document(step: str, note: StepNote) -> dict[str, Any]:
+def _write_step(step: str, note: StepNote) -> dict[str, Any]:
     return {
         "step": step,
         "state": note.state,
@@ -202,18 +207,6 @@ def _step_document(step: str, note: StepNote) -> dict[str, Any]:
 def show_time(milliseconds: int | None) -> str | None:
     """A time of a record as text, such as 2026-11-21T08:00:00.000Z."""
     return None if milliseconds is None else moment_text(datetime.fromtimestamp(milliseconds / 1000, UTC))
-
-
-def _positions(group: str, facts: Mapping[str, Any]) -> Iterator[GroupPosition]:
-    before, after, reread = (read_by_partition(facts.get(name) or {}) for name in (BEFORE, AFTER, REREAD))
-    for place in sorted({*before, *after}):
-        yield GroupPosition(group, *place, before.get(place), after.get(place), reread.get(place, 0))
-
-
-def _write_missing(missing: MissingListing | None) -> dict[str, Any] | None:
-    if missing is None:
-        return None
-    return {"partitions": [row.as_document() for row in missing.partitions], "left_out": to_document(missing.left_out)}
 
 
 def _time(value: Any) -> int | None:
@@ -232,7 +225,7 @@ def _offset(offset: int | None) -> str:
     return "–" if offset is None else str(offset)
 
 
-def _step_row(step: str, note: StepNote | None) -> str:
+def _show_step(step: str, note: StepNote | None) -> str:
     if note is None:
         return f"| {step} | | | | |"
     seconds = "" if note.ended is None else f"{(note.ended - note.began) / 1000:,.1f}"

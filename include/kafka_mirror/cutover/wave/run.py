@@ -44,7 +44,7 @@ _PLANNED = (
     WaveStep(CATCH_UP, copies.catch_up),
     WaveStep(FENCE, fence.step, lambda move, notes, _options: fence.find_fence_breaks(move, notes), fence.rollback),
     WaveStep(LAST_COPY, copies.last_copy),
-    WaveStep(AUDIT_GATE, audit_gate.step, audit_gate.holds),
+    WaveStep(AUDIT_GATE, audit_gate.step, audit_gate.find_audit_breaks),
     WaveStep(MOVE_GROUPS, move_groups.step, move_groups.find_changes, move_groups.rollback),
     WaveStep(OPEN, open_wave.step, take_back=open_wave.rollback),
 )
@@ -116,15 +116,15 @@ def run_wave(flow: "Flow", wave: Wave, options: StepOptions, until: str | None =
         store = WaveStore(flow, move.sides.target)
         stored = store.read()
         before = stored.waves.get(options.wave)
-        record = _record(wave, options, before, stored)
+        record = _begin_record(wave, options, before, stored)
         if record.state == OPENED:
             return WaveRun(record)
         if only is not None and not options.dry_run:
             taken_back_by = before.runner if before is not None and before.state == ROLLED_BACK else ""
             if stopped := find_missing_step(record, only, flow.name, taken_back_by):  # the wave is not taken for it, nor begun again
                 return WaveRun(before or record, (stopped,))
-        notes = _notebook(move, store, options, record, before, stored, partial(_take_from_runs, move, record, options.who))
-        runner = WaveRunner(flow.name, move, notes, options, _now, get_steps(record.mode), stored.is_moved(record))
+        notes = _keep_notes(move, store, options, record, before, stored, partial(_take_from_runs, move, record, options.who))
+        runner = WaveRunner(flow.name, move, notes, options, _read_clock, get_steps(record.mode), stored.is_moved(record))
         outcomes = (runner.run_one(only),) if only is not None else runner.run(until)
         if not options.dry_run and notes.record.is_done(OPEN) and notes.record.state != OPENED:
             notes.write(replace(notes.record, state=OPENED, ended=notes.record.steps[OPEN].ended))
@@ -147,17 +147,19 @@ def roll_back(flow: "Flow", options: StepOptions) -> WaveRun:
             if before.state == ROLLED_BACK:
                 return WaveRun(before)
             record = replace(before, state=TAKING_BACK, run=before.run + 1, runner=options.who)
-            notes = _notebook(move, store, options, record, before, stored, partial(_may_roll_back, move, before))
-            outcomes = WaveRunner(flow.name, move, notes, options, _now, get_steps(record.mode)).take_back()
+            notes = _keep_notes(move, store, options, record, before, stored, partial(_may_roll_back, move, before))
+            outcomes = WaveRunner(flow.name, move, notes, options, _read_clock, get_steps(record.mode)).take_back()
             return WaveRun(notes.record, outcomes)
 
 
-def _record(wave: Wave, options: StepOptions, before: WaveRecord | None, stored: StoredWaves) -> WaveRecord:
+def _begin_record(wave: Wave, options: StepOptions, before: WaveRecord | None, stored: StoredWaves) -> WaveRecord:
     """The record with which the run begins."""
+    who, why = options.who, options.reason
+    new = WaveRecord(options.wave, wave.topics, wave.groups, options.mode, who, why, _read_clock(), UNDER_WAY, runner=who)
     if before is None:
-        return _new(wave, options, 1)
-    if before.state == ROLLED_BACK or (before.state == OPENED and not stored.stands(before)):
-        return replace(_new(wave, options, before.attempt + 1), run=before.run + 1)
+        return new
+    if before.state == ROLLED_BACK or (before.state == OPENED and not stored.is_standing(before)):
+        return replace(new, attempt=before.attempt + 1, run=before.run + 1)
     for what, noted, given in (("topics", before.topics, wave.topics), ("groups", before.groups, wave.groups)):
         if sorted(noted) != sorted(given):
             raise WaveDiffers(before.name, what, ",".join(noted) or "of all names", ",".join(given) or "of all names")
@@ -165,12 +167,7 @@ def _record(wave: Wave, options: StepOptions, before: WaveRecord | None, stored:
         raise WaveDiffers(before.name, "the mode", before.mode, options.mode)
     if before.state == TAKING_BACK:
         raise WaveRollsBack(before.name)
-    return before if before.state == OPENED else replace(before, run=before.run + 1, runner=options.who)
-
-
-def _new(wave: Wave, options: StepOptions, attempt: int) -> WaveRecord:
-    who, why = options.who, options.reason
-    return WaveRecord(options.wave, wave.topics, wave.groups, options.mode, who, why, _now(), UNDER_WAY, attempt=attempt, runner=who)
+    return before if before.state == OPENED else replace(before, run=before.run + 1, runner=who)
 
 
 def _take_from_runs(move: Move, record: WaveRecord, who: str, stored: StoredWaves) -> list[Decision]:
@@ -200,7 +197,7 @@ def _may_roll_back(move: Move, before: WaveRecord, stored: StoredWaves) -> list[
     return []
 
 
-def _notebook(
+def _keep_notes(
     move: Move, store: WaveStore, options: StepOptions, record: WaveRecord, before: WaveRecord | None, stored: StoredWaves, also: Also
 ) -> WaveNotes:
     topics = move.topics.names
@@ -210,5 +207,5 @@ def _notebook(
     return ControlNotes(store, options.who, record, before, stored, topics, also)
 
 
-def _now() -> int:
+def _read_clock() -> int:
     return time.time_ns() // 1_000_000

@@ -4,9 +4,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from kafka_mirror.cutover.wave.findings import STOP, Finding, stop, with_flow
 from kafka_mirror.cutover.wave.record import ROLLED_BACK, TAKEN_BACK, WaveNotes, WaveRecord
-from kafka_mirror.cutover.wave.step import FENCE, MOVE_GROUPS, OPEN, STEPS, STOPPED, StepOptions, StepOutcome, show_state
+from kafka_mirror.cutover.wave.step import (
+    FENCE,
+    MOVE_GROUPS,
+    OPEN,
+    STEPS,
+    STOP,
+    STOPPED,
+    Finding,
+    StepOptions,
+    StepOutcome,
+    show_state,
+    stop,
+    with_flow,
+)
 from kafka_mirror.errors import MirrorError, StepBefore, WaveRunElsewhere
 
 
@@ -14,14 +26,14 @@ from kafka_mirror.errors import MirrorError, StepBefore, WaveRunElsewhere
 class WaveStep:
     """One step of a cutover. It works on a `move`, and finds out from the clusters and the notes what is left to do.
 
-    `holds` is there if the step's result can be broken later (the fence by a writer, the audit by records that came since): it gives why,
-    and nothing as long as the result holds. It is a short question without waiting, which is asked before each later step. `take_back` is
-    what a roll back does about the step; a second time it does nothing.
+    `find_breaks` is there if the step's result can be broken later (the fence by a writer, the audit by records that came since): it gives
+    why, and nothing as long as the result holds. It is a short question without waiting, which is asked before each later step.
+    `take_back` is what a roll back does about the step; a second time it does nothing.
     """
 
     name: str
     run: Callable[[Any, WaveNotes, StepOptions], StepOutcome]
-    holds: Callable[[Any, WaveNotes, StepOptions], tuple[Finding, ...]] | None = None
+    find_breaks: Callable[[Any, WaveNotes, StepOptions], tuple[Finding, ...]] | None = None
     take_back: Callable[[Any, WaveNotes, StepOptions], StepOutcome] | None = None
 
 
@@ -80,7 +92,7 @@ class WaveRunner:
             if step.take_back is None or note is None or note.state == TAKEN_BACK:
                 continue
             self.options.progress(f"{step.name} {'would be' if self.options.dry_run else 'is'} taken back.")
-            outcome = self._name(step.take_back(self.move, self.notes, self.options))
+            outcome = self._call(step.take_back)
             outcomes.append(outcome)
             self.options.progress(show_outcome(outcome, self.options.dry_run))
             if self.options.dry_run:
@@ -106,21 +118,22 @@ class WaveRunner:
 
     def _find_broken(self, step: str) -> tuple[Finding, ...]:
         """Why the result of a step that is done holds no more; nothing once the wave is open."""
-        holds = self._step(step).holds
-        if holds is None or self.is_moved or self.notes.record.is_done(OPEN):
+        find_breaks = self._get_step(step).find_breaks
+        if find_breaks is None or self.is_moved or self.notes.record.is_done(OPEN):
             return ()
-        findings = holds(self.move, self.notes, self.options)
+        findings = find_breaks(self.move, self.notes, self.options)
         return with_flow((finding for finding in findings if finding.kind == STOP), self.flow)
 
     def _run(self, step: str, goes_on: bool) -> StepOutcome:
+        act = self._get_step(step).run
         if self.options.dry_run:
-            outcome = self._outcome(step)
+            outcome = self._call(act)
             self.options.progress(show_outcome(outcome, dry_run=True))
             return outcome
         self.options.progress(f"{step} begins.")
         self.notes.start_step(step, self.options.who, self.now())
         try:
-            outcome = self._outcome(step)
+            outcome = self._call(act)
         except WaveRunElsewhere:
             raise
         except MirrorError as error:
@@ -131,13 +144,12 @@ class WaveRunner:
         self.options.progress(show_outcome(outcome))
         return outcome
 
-    def _step(self, name: str) -> WaveStep:
+    def _get_step(self, name: str) -> WaveStep:
         return next(step for step in self.steps if step.name == name)
 
-    def _outcome(self, step: str) -> StepOutcome:
-        return self._name(self._step(step).run(self.move, self.notes, self.options))
-
-    def _name(self, outcome: StepOutcome) -> StepOutcome:
+    def _call(self, act: Callable[[Any, WaveNotes, StepOptions], StepOutcome]) -> StepOutcome:
+        """What a step answers, with the flow's name in the commands."""
+        outcome = act(self.move, self.notes, self.options)
         return replace(outcome, findings=with_flow(outcome.findings, self.flow))
 
     def _note(self, error: MirrorError, write: Callable[[], None]) -> None:

@@ -29,7 +29,7 @@ class WaveTopics:
     unmatched: tuple[str, ...] = ()
 
 
-def patterns(text: str) -> tuple[str, ...]:
+def parse_patterns(text: str) -> tuple[str, ...]:
     """The patterns between the commas of a text. Raises ValueError for one that is no Java pattern, and where there is none."""
     members = tuple(filter(None, (member.strip() for member in text.split(","))))
     if not members:
@@ -42,18 +42,11 @@ def patterns(text: str) -> tuple[str, ...]:
     return members
 
 
-def matches(members: Sequence[str], names: Iterable[str]) -> tuple[frozenset[str], tuple[str, ...]]:
+def match_names(members: Sequence[str], names: Iterable[str]) -> tuple[frozenset[str], tuple[str, ...]]:
     """The names that a pattern takes, and the patterns that take none."""
-    taken: set[str] = set()
-    unmatched = []
     names = tuple(names)
-    for member in members:
-        pattern = compile_java(member)
-        of_member = {name for name in names if pattern.matches(name)}
-        taken |= of_member
-        if not of_member:
-            unmatched.append(member)
-    return frozenset(taken), tuple(unmatched)
+    by_member = {member: frozenset(filter(compile_java(member).matches, names)) for member in members}
+    return frozenset[str]().union(*by_member.values()), tuple(member for member, taken in by_member.items() if not taken)
 
 
 def select_topics(wave: Wave, names: Collection[str], selection: TopicSelection) -> WaveTopics:
@@ -61,16 +54,13 @@ def select_topics(wave: Wave, names: Collection[str], selection: TopicSelection)
 
     Topics of the mirrors themselves, heartbeats, and what the source has from the target stay where they are, whatever the patterns say.
     """
-    taken, unmatched = matches(wave.topics, [name for name in names if not _stays(name, selection)])
+    policy = selection.policy
+    movable = [
+        name
+        for name in names
+        if not (is_ledger_or_control_topic(name) or policy.is_internal_topic(name) or policy.is_heartbeats_topic(name))
+        and selection.from_target(name) is None
+    ]
+    taken, unmatched = match_names(wave.topics, movable)
     replicated = {name for name in taken if selection.should_replicate(name)}
     return WaveTopics(tuple(sorted(replicated)), tuple(sorted(taken - replicated)), unmatched)
-
-
-def _stays(name: str, selection: TopicSelection) -> bool:
-    policy = selection.policy
-    return (
-        is_ledger_or_control_topic(name)
-        or policy.is_internal_topic(name)
-        or policy.is_heartbeats_topic(name)
-        or selection.from_target(name) is not None
-    )

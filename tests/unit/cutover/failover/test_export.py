@@ -30,15 +30,15 @@ records = st.builds(
 
 @given(records)
 def test_a_record_survives_its_line_byte_for_byte(record):
-    line = record.line()
-    assert ExportedRecord.of(line) == record
+    line = record.to_line()
+    assert ExportedRecord.from_line(line) == record
     assert line.count(b"\n") == 1
     assert line.endswith(b"\n")
 
 
 def test_a_line_is_for_keeps():
     record = ExportedRecord(ORDERS, 7, 1000, "create", 2, b"\xff", None, ((b"h", b"\x00"),))
-    assert record.line() == (
+    assert record.to_line() == (
         b'{"topic":"orders","partition":3,"offset":7,"timestamp":1000,"timestamp_type":"create","leader_epoch":2,'
         b'"key":"/w==","value":null,"headers":[["aA==","AA=="]]}\n'
     )
@@ -56,7 +56,7 @@ def run(directory, ending=150, **options):
     """What one run does: from where the file ends."""
     files = export(directory, **options)
     files.begin(FIELDS)
-    start = files.next_offset(ORDERS, 100)
+    start = files.find_next_offset(ORDERS, 100)
     files.append(ORDERS, map(record, range(start, ending)))
     return files.finish({ORDERS: ending})
 
@@ -117,7 +117,7 @@ def test_files_without_a_description_and_lines_that_are_none_are_refused(tmp_pat
     with pytest.raises(ExportDiffers, match=DESCRIPTION):
         export(tmp_path).begin(FIELDS)
     with pytest.raises(ExportFailed, match="cannot be continued"):
-        export(tmp_path).next_offset(ORDERS, 100)
+        export(tmp_path).find_next_offset(ORDERS, 100)
 
 
 def test_what_stands_behind_open_transactions_has_files_of_its_own_in_the_same_directory(tmp_path):
@@ -126,11 +126,11 @@ def test_what_stands_behind_open_transactions_has_files_of_its_own_in_the_same_d
     files = ExportFiles(tmp_path, "east->west", "E", is_open=True)
     for start, ending in ((150, 153), (152, 156)):  # the last stable offset moved on meanwhile
         files.begin({ORDERS: {"topic_id": "AAAA"}})
-        files.append(ORDERS, map(record, range(files.next_offset(ORDERS, start), ending)))
+        files.append(ORDERS, map(record, range(files.find_next_offset(ORDERS, start), ending)))
         assert files.finish({ORDERS: ending}) == {ORDERS: ending - 150}
     assert {name: (tmp_path / name).read_bytes() for name in before} == before
     lines = (tmp_path / file_name(ORDERS, OPEN_LINES)).read_bytes().splitlines()
-    assert [ExportedRecord.of(line).offset for line in lines] == list(range(150, 156))
+    assert [ExportedRecord.from_line(line).offset for line in lines] == list(range(150, 156))
     with pytest.raises(ExportDiffers):
         files.begin({ORDERS: {"topic_id": "BBBB"}})
 

@@ -81,16 +81,16 @@ def assert_never_late(life, known):
     is_known = noted.topic_id == life.target_id and noted.leader_epoch is not None
     kept = {key: life.target_epochs.end_of(noted.leader_epoch, life.end)} if is_known else {}
     (found,) = find_positions({key: checkpoint}, {TP: life.record}, {remote: log}, {}, kept)
-    assert found.kind != NONE
+    assert found.answer.kind != NONE
     newest = {}
     for position, number in life.numbered:
         newest[number] = max(position, newest.get(number, 0))
-    late = {number: place for number, place in newest.items() if known.has_not_read(number) and life.head <= place < found.target}
+    late = {number: place for number, place in newest.items() if known.has_not_read(number) and life.head <= place < found.answer.target}
     assert not late, f"{checkpoint} is told {found}, and misses the records {late}"
-    if found.reread is not None:
+    if found.answer.reread is not None:
         live = {number for position, number in life.numbered if position not in life.history}
-        again = {number for position, number in life.numbered if position >= found.target and number in known.read}
-        assert len(again & live) <= found.reread, (checkpoint, found)
+        again = {number for position, number in life.numbered if position >= found.answer.target and number in known.read}
+        assert len(again & live) <= found.answer.reread, (checkpoint, found)
 
 
 upstream_events = st.one_of(
@@ -143,4 +143,4 @@ def test_a_reader_of_a_mirror_never_passes_what_it_has_not_read_upstream(events)
             shared = ends if noted.topic_id == life.source_id else {}
             (found,) = find_positions({("billing", UPSTREAM): checkpoint}, {}, {UPSTREAM: log}, {}, shared)
             unread = [source for source, number in life.numbers.items() if number not in read and source >= life.log_start]
-            assert found.target <= min(unread, default=found.target), f"{checkpoint} is told {found}"
+            assert found.answer.target <= min(unread, default=found.answer.target), f"{checkpoint} is told {found}"

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_mirror.cutover.failover.positions import COMMITTED, find_positions, report_positions
+from kafka_mirror.cutover.failover.positions import COMMITTED, find_positions, read_time, report_positions
 from kafka_mirror.formats.mm2 import Checkpoint
 from kafka_mirror.formats.offsets.holes import EXACT_PLACE
 from kafka_mirror.formats.offsets.map import OffsetMap, Run
@@ -47,7 +47,7 @@ def position(checkpoint, record=RECORD, log=LOG, committed=None, shared_end=1000
 
 def answer(*arguments, **options):
     found = position(*arguments, **options)
-    return found.kind, found.target, found.reread
+    return found.answer.kind, found.answer.target, found.answer.reread
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_a_checkpoint_does_not_answer_beyond_what_the_target_kept_of_its_log():
         (stored(100, 70, logs=another._replace(target=SeenLog("x", 0))), 70),
     ):
         found = position(checkpoint, shared_end=shared_end)
-        assert (found.kind, found.target, found.reread) == (EARLY, 0, None)
+        assert (found.answer.kind, found.answer.target, found.answer.reread) == (EARLY, 0, None)
         assert "its checkpoint is of logs that are gone" in str(found)
     assert answer(stored(100, 70), shared_end=None) == (EXACT, 90, 0), "the source's log is the same, so the ledger answers"
 
@@ -118,8 +118,8 @@ def test_a_position_is_never_behind_the_first_record_that_the_group_has_not_read
     first_unread = min((target for source, target in targets.items() if source >= offset), default=90)
     for downstream in (0, first_unread):
         found = position(stored(offset, downstream))
-        assert found.target <= first_unread
-        assert first_unread - found.target <= found.reread
+        assert found.answer.target <= first_unread
+        assert first_unread - found.answer.target <= found.answer.reread
 
 
 def test_without_a_ledger_record_the_checkpoint_stands_alone():
@@ -133,25 +133,26 @@ def test_without_a_ledger_record_the_checkpoint_stands_alone():
 def test_a_position_lies_within_the_targets_log():
     assert answer(stored(100, 90), log=LOG._replace(log=LogOffsets(0, 80, 80, None)))[:2] == (EXACT, 80)
     found = position(stored(20, 20), log=LOG._replace(log=LogOffsets(30, 90, 90, None)))
-    assert (found.kind, found.target, found.following) == (INCOMPLETE, 30, 60)
-    assert "log starts at 30" in found.reason
+    assert (found.answer.kind, found.answer.target, found.following) == (INCOMPLETE, 30, 60)
+    assert "log starts at 30" in found.answer.reason
 
 
 def test_a_group_that_stands_further_on_on_the_target_is_not_moved_back():
     found = position(stored(20, 20), committed=35)
-    assert (found.kind, found.target, found.following) == (COMMITTED, 35, 55)
+    assert (found.answer.kind, found.answer.target, found.following) == (COMMITTED, 35, 55)
     assert answer(stored(20, 20), committed=5)[:2] == (EXACT, 20)
     assert answer(stored(20, 20), committed=95)[:2] == (EXACT, 20), "a position that the partition does not have is none"
 
 
 def test_a_partition_that_is_gone_or_was_created_anew_has_no_answer():
-    assert position(stored(20, 20), log=None).kind == NONE
-    assert position(stored(20, 20), log=LOG._replace(topic_id="another")).kind == NONE
+    assert position(stored(20, 20), log=None).answer.kind == NONE
+    assert position(stored(20, 20), log=LOG._replace(topic_id="another")).answer.kind == NONE
 
 
 def test_the_time_of_the_checkpoint_is_the_time_of_what_is_known():
-    found = position(stored(20, 20))
-    assert (found.offset, found.time, found.metadata) == (20, AT, "note")
+    checkpoint = stored(20, 20)
+    assert (position(checkpoint).noted, read_time(checkpoint)) == (checkpoint, AT)
+    assert read_time(checkpoint._replace(time=None)) is None
 
 
 def test_findings_say_what_is_read_again_what_is_missing_and_until_when_the_group_is_known():

@@ -13,9 +13,11 @@ from kafka_mirror.cutover.failover.steps import find_aims
 from kafka_mirror.cutover.steps import group_placement
 from kafka_mirror.cutover.steps.group_placement import GroupPlacer
 from kafka_mirror.cutover.wave.step import KNOWN_MS, REREAD
+from kafka_mirror.formats.mm2 import Checkpoint
 from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.groups.checkpoint_rules import NotedCheckpoint
 from kafka_mirror.groups.group_move import AFTER, BEFORE, IS_TAKEN_BACK, facts_of_move, move_from_facts, plan_undo
-from kafka_mirror.groups.translation import EARLY, EXACT
+from kafka_mirror.groups.translation import EARLY, EXACT, TranslatedOffset
 from kafka_mirror.kafka.model import Committed
 from tests.wave_notes import NotesInMemory
 
@@ -25,11 +27,11 @@ AT = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
 
 def position(tp, target, there, reread=0):
     """The answer of a survey: a group that stands further on stays there."""
-    known = FailoverPosition("sorting", tp, None, target, AT, EARLY if reread else EXACT, target, reread, metadata="m")
-    present = there.get(tp)
+    answer, present = TranslatedOffset(EARLY if reread else EXACT, target, reread=reread), there.get(tp)
     if present is not None and present.offset > target:
-        known = replace(known, kind=COMMITTED, target=present.offset, reread=None)
-    return replace(known, committed=None if present is None else present.offset)
+        answer = replace(answer, kind=COMMITTED, target=present.offset, reread=None)
+    noted = NotedCheckpoint(Checkpoint("sorting", *tp, target, target, "m"), time=int(AT.timestamp() * 1000))
+    return FailoverPosition(noted, answer, committed=None if present is None else present.offset)
 
 
 class Target:

@@ -4,7 +4,7 @@ import pytest
 
 from kafka_mirror.cutover.failover.steps import find_denials, find_shared_ends
 from kafka_mirror.cutover.steps.fence_acls import deny_write
-from kafka_mirror.cutover.wave.findings import WARNING
+from kafka_mirror.cutover.wave.step import WARNING
 from kafka_mirror.formats.mm2 import Checkpoint
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.groups.checkpoint_rules import NotedCheckpoint, SeenLog, SeenLogs

@@ -20,7 +20,7 @@ from kafka_mirror.cutover.steps.audit_gate import (
     read_evidence,
     write_evidence,
 )
-from kafka_mirror.cutover.wave.findings import STOP, WARNING
+from kafka_mirror.cutover.wave.step import STOP, WARNING
 from kafka_mirror.errors import ErrorReport
 from kafka_mirror.errors.next_step import wave_command
 from kafka_mirror.formats.offsets.partition import TopicPartition
@@ -143,6 +143,6 @@ def test_evidence_comes_back_from_the_control_topic_as_it_was():
 def test_whatever_makes_the_evidence_count_no_more_is_named_so_that_the_gate_runs_once_more(monkeypatch, now, full_audit, codes):
     notes = NotesInMemory()
     notes.keep("audit-gate", {AUDITED: write_evidence({ONE: replace(COPIED, start=3)})})
-    monkeypatch.setattr(audit_gate, "_ends", lambda *_: ({ONE: now}, []))
-    move = SimpleNamespace(source_partitions=lambda: [ONE], flow=SimpleNamespace(name="east->west", source="east"))
-    assert [finding.code for finding in audit_gate.holds(move, notes, step_options(full_audit=full_audit))] == codes
+    monkeypatch.setattr(audit_gate, "_read_ends", lambda *_: ({ONE: now}, []))
+    move = SimpleNamespace(list_partitions=lambda: [ONE], flow=SimpleNamespace(name="east->west", source="east"))
+    assert [finding.code for finding in audit_gate.find_audit_breaks(move, notes, step_options(full_audit=full_audit))] == codes

@@ -6,9 +6,8 @@ import pytest
 
 from kafka_mirror.cutover.steps import copies
 from kafka_mirror.cutover.steps.copies import WaveLag, forecast_catch_up, report_unplanned, select_errors, show_forecast
-from kafka_mirror.cutover.wave.findings import stop
 from kafka_mirror.cutover.wave.selection import Wave, WaveTopics
-from kafka_mirror.cutover.wave.step import AUDIT_GATE, DONE, STOPPED, StepOptions, StepOutcome
+from kafka_mirror.cutover.wave.step import AUDIT_GATE, DONE, STOPPED, StepOptions, StepOutcome, stop
 from kafka_mirror.errors import ErrorReport
 from kafka_mirror.formats.offsets.partition import TopicPartition
 
@@ -113,7 +112,7 @@ FIRST, SECOND = sample(10.0, (0, 0), (1000, 100)), sample(20.0, (400, 100), (110
 
 def test_lag_is_what_lies_between_watermark_and_end():
     assert (SECOND.total, SECOND.most, SECOND.lags) == (700, 700, {A: 700, B: 0})
-    assert (FIRST.over(100), FIRST.over(99)) == ({A: 1000}, {A: 1000, B: 100})
+    assert (FIRST.list_over(100), FIRST.list_over(99)) == ({A: 1000}, {A: 1000, B: 100})
     assert WaveLag(0.0, {A: 5}, {A: 3}).total == 0
 
 

@@ -6,7 +6,7 @@ from unittest.mock import patch
 import pytest
 
 from kafka_mirror.cutover.steps import fence_acls
-from kafka_mirror.cutover.steps.fence_acls import deny_write, plan_exceptions, plan_fence, writers
+from kafka_mirror.cutover.steps.fence_acls import deny_write, find_writers, plan_exceptions, plan_fence
 from kafka_mirror.cutover.wave.record import read_acls, write_acls
 from kafka_mirror.cutover.wave.selection import WaveTopics
 from kafka_mirror.kafka.model import Acl, PatternAcl
@@ -78,7 +78,7 @@ def test_writers_are_those_whom_any_pattern_allows_to_write():
         binding("payments", "other"),
         binding("orders.eu", "longer"),
     ]
-    assert writers("orders", there) == {"User:writer", "User:owner", "User:everywhere"}
+    assert find_writers("orders", there) == {"User:writer", "User:owner", "User:everywhere"}
 
 
 def test_the_way_back_may_write_and_every_other_writer_is_denied_by_name():

@@ -6,7 +6,7 @@ import pytest
 
 from kafka_mirror.config import load
 from kafka_mirror.cutover.steps.preflight import judge_flow
-from kafka_mirror.cutover.wave.findings import INFORMATION, STOP, WARNING
+from kafka_mirror.cutover.wave.step import INFORMATION, STOP, WARNING
 from kafka_mirror.ledger.control_records import HANDED_BACK, THROTTLE, Decision
 from tests.unit.cli.command_line import VALID
 

@@ -12,7 +12,7 @@ from kafka_mirror.cutover.steps.group_survey import (
     find_group_stops,
     find_in_groups,
 )
-from kafka_mirror.cutover.wave.findings import INFORMATION, STOP, WARNING
+from kafka_mirror.cutover.wave.step import INFORMATION, STOP, WARNING
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.groups.group_translation import GroupOffset
 from kafka_mirror.groups.translation import EARLY, EXACT, INCOMPLETE, TranslatedOffset, no_answer

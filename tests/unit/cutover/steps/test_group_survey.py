@@ -7,9 +7,9 @@ import pytest
 from kafka_mirror.config import load
 from kafka_mirror.cutover.steps import group_survey
 from kafka_mirror.cutover.steps.group_survey import find_in_groups, survey_groups
-from kafka_mirror.cutover.wave.findings import STOP
 from kafka_mirror.cutover.wave.move import Move
 from kafka_mirror.cutover.wave.selection import Wave, WaveTopics
+from kafka_mirror.cutover.wave.step import STOP
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.groups.context import GroupClusters, group_context
 from kafka_mirror.groups.group_translation import GroupOffset, TranslatedGroups
@@ -111,7 +111,7 @@ def test_a_group_moves_with_its_positions_in_the_wave_and_in_what_came_from_the_
     billing, old = survey("orders")[0].groups
     assert {(*each.source, each.committed.offset) for each in billing.positions} == {("orders", 0, 7), ("west.orders", 0, 2)}
     assert billing.outside == ("payments",), "a topic that is gone holds nobody back"
-    assert {each.source.topic: billing.stands_at(each) for each in billing.positions} == {"orders": 9, "west.orders": None}
+    assert {each.source.topic: billing.get_place(each) for each in billing.positions} == {"orders": 9, "west.orders": None}
     assert (billing.has_checkpoints, old.has_checkpoints) == (True, False)
     assert survey("orders", "payments")[0].groups[1].outside == ()
 

@@ -13,7 +13,7 @@ from kafka_mirror.cutover.steps.group_survey import (
     find_group_stops,
     find_in_groups,
 )
-from kafka_mirror.cutover.wave.findings import stop
+from kafka_mirror.cutover.wave.step import stop
 from kafka_mirror.errors import GroupNotTakenBack, GroupUsedOnTarget
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.groups.group_translation import GroupOffset

@@ -44,7 +44,7 @@ def step(**by_server):
         names=frozenset(),
         topics=WaveTopics(("stock",)),
         sides=sides,
-        source_partitions=lambda: [PLACE],
+        list_partitions=lambda: [PLACE],
     )
     placer = SimpleNamespace(place=lambda *_: StepOutcome(MOVE_GROUPS, DONE, facts={"committed": 1}))
     survey = WaveGroups((READERS,))
@@ -92,7 +92,7 @@ def test_what_was_moved_holds_until_the_group_is_used_on_the_source_or_lost_a_po
     move = SimpleNamespace(
         flow=SimpleNamespace(source="east", target="west"),
         sides=SimpleNamespace(source=coordinator, source_groups=coordinator, target_groups=target),
-        source_partitions=lambda: [PLACE],
+        list_partitions=lambda: [PLACE],
     )
     described = {"a": GroupDescription((GroupMember("shop", "/10.0.0.1", "shop-1"),) * members)}
     with patch.multiple(move_groups, describe_groups=lambda *_: described):
@@ -202,7 +202,7 @@ def move_all(coordinator, placed):
         names=frozenset(("stock",)),
         topics=WaveTopics(("stock",)),
         sides=SimpleNamespace(source=coordinator, target=target, source_groups=coordinator, target_groups=nothing),
-        source_partitions=lambda: PLACES,
+        list_partitions=lambda: PLACES,
     )
 
     def place(aims, _dry_run):

@@ -136,8 +136,7 @@ class World:
             topics=WaveTopics(("orders",)),
             sides=SimpleNamespace(source=here, target=there),
             context=SimpleNamespace(selection=selection, clients=SimpleNamespace(target_consumer={}), request_seconds=1),
-            source_partitions=lambda: [TP],
-            remote=lambda tp: tp,
+            list_partitions=lambda: [TP],
         )
         notes = SimpleNamespace(
             of_step=lambda step: self.notes.get((alias, step), {}),

@@ -6,7 +6,7 @@ import pytest
 
 from kafka_mirror.cutover.steps import opposite_flow
 from kafka_mirror.cutover.steps.fence_acls import deny_write
-from kafka_mirror.cutover.steps.opposite_flow import OppositeFlow, fence_acls, survey_opposite_fence
+from kafka_mirror.cutover.steps.opposite_flow import OppositeFlow, list_fence_acls, survey_opposite_fence
 from kafka_mirror.cutover.wave.record import OPENED, ROLLED_BACK, UNDER_WAY, StepNote, WaveRecord, write_acls
 from kafka_mirror.cutover.wave.step import DONE, FENCE, PLANNED
 
@@ -19,12 +19,12 @@ def wave(name, state, *acls):
 def test_of_open_waves_those_of_the_topics_go_each_once_whoever_they_deny():
     everybody, writer, other = deny_write("orders"), deny_write("orders", "User:writer"), deny_write("payments")
     waves = [wave("one", OPENED, everybody, other), wave("two", OPENED, everybody, writer)]
-    assert fence_acls(waves, ["orders"]) == (everybody, writer)
+    assert list_fence_acls(waves, ["orders"]) == (everybody, writer)
 
 
 def test_a_wave_that_is_not_open_keeps_its_fence():
     waves = [wave("one", UNDER_WAY, deny_write("orders")), wave("two", ROLLED_BACK)]
-    assert fence_acls(waves, ["orders"]) == ()
+    assert list_fence_acls(waves, ["orders"]) == ()
 
 
 @pytest.mark.parametrize(("claimed", "acls", "codes"), [((), 1, []), ((deny_write("orders"),), 0, ["FenceOfAnotherFlow"])])

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from kafka_mirror.copy.ledger_updates import advance_record
 from kafka_mirror.copy.model import PartitionProgress
-from kafka_mirror.cutover.steps.opposite_record import make_opposite_record, opposite_map
+from kafka_mirror.cutover.steps.opposite_record import make_opposite_map, make_opposite_record
 from kafka_mirror.formats.offsets.map import OffsetMap, Run, runs_of
 from kafka_mirror.groups.translation import EXACT, NONE, SourceState, translate
 from kafka_mirror.ledger.codec import decode, encode
@@ -62,8 +62,8 @@ def assert_never_late(life):
 
 def test_a_run_reads_the_same_in_both_directions():
     forward = ledger_record(watermark=51, target_next=26, offset_map=OffsetMap((Run(10, 5, 3), Run(30, 14, 2, True), Run(40, 16, 10))))
-    assert opposite_map(forward).runs == (Run(5, 10, 3), Run(14, 30, 2, True), Run(16, 40, 10))
-    assert opposite_map(OffsetMapped(opposite_map(forward))).runs == forward.offset_map.runs
+    assert make_opposite_map(forward).runs == (Run(5, 10, 3), Run(14, 30, 2, True), Run(16, 40, 10))
+    assert make_opposite_map(OffsetMapped(make_opposite_map(forward))).runs == forward.offset_map.runs
 
 
 def OffsetMapped(offset_map):

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from kafka_mirror.cutover.steps.preflight import judge_partitions
-from kafka_mirror.cutover.wave.findings import INFORMATION, STOP, WARNING
+from kafka_mirror.cutover.wave.step import INFORMATION, STOP, WARNING
 from kafka_mirror.errors import ErrorReport
 from kafka_mirror.status.status import (
     BEHIND,

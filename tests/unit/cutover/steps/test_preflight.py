@@ -12,8 +12,8 @@ from kafka_mirror.cutover.steps.group_survey import WaveGroup, WaveGroups
 from kafka_mirror.cutover.steps.preflight import preflight
 from kafka_mirror.cutover.steps.writers import Writers
 from kafka_mirror.cutover.wave import move
-from kafka_mirror.cutover.wave.findings import STOP
 from kafka_mirror.cutover.wave.selection import Wave
+from kafka_mirror.cutover.wave.step import STOP
 from kafka_mirror.errors import ClusterUnreachable, DeadlineExceeded
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.groups.context import GroupClusters

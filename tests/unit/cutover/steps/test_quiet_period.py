@@ -37,7 +37,7 @@ def test_a_partition_that_grows_begins_the_quiet_anew_for_all():
 def test_growth_counts_from_the_first_look_and_names_when_it_was_seen_last():
     period = looks(STILL, {**STILL, ORDERS: at(8)}, {ORDERS: at(9), PAYMENTS: at(10)}, {ORDERS: at(9), PAYMENTS: at(11)})
     assert period.growth == {ORDERS: 4, PAYMENTS: 2}
-    assert (period.growth_after(2.0), period.growth_after(1.0)) == ({PAYMENTS: 2}, {ORDERS: 4, PAYMENTS: 2})
+    assert (period.measure_growth_after(2.0), period.measure_growth_after(1.0)) == ({PAYMENTS: 2}, {ORDERS: 4, PAYMENTS: 2})
 
 
 def test_a_log_that_became_shorter_moved_too():

@@ -7,7 +7,7 @@ import pytest
 from kafka_mirror.config import load
 from kafka_mirror.cutover.steps import topic_settings
 from kafka_mirror.cutover.steps.topic_settings import check_acls, check_configs, check_rights
-from kafka_mirror.cutover.wave.findings import INFORMATION, STOP, WARNING
+from kafka_mirror.cutover.wave.step import INFORMATION, STOP, WARNING
 from kafka_mirror.errors import AuthorizationRefused
 from kafka_mirror.kafka.model import LITERAL, PREFIXED, Acl, ConfigEntry, Partition, PatternAcl, Topic
 from tests.unit.cli.command_line import VALID

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 from kafka_mirror.cutover.steps.writers import RECENT_SECONDS, Writers, report_writers
-from kafka_mirror.cutover.wave.findings import INFORMATION, WARNING
+from kafka_mirror.cutover.wave.step import INFORMATION, WARNING
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.model import ActiveProducer
 from kafka_mirror.kafka.producers import OpenTransaction

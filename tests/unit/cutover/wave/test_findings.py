@@ -3,7 +3,7 @@
 import ast
 import re
 
-from kafka_mirror.cutover.wave.findings import INFORMATION, STOP, WARNING, information, sort_findings, stop, warning, with_flow
+from kafka_mirror.cutover.wave.step import INFORMATION, STOP, WARNING, information, sort_findings, stop, warning, with_flow
 from kafka_mirror.errors import GroupActive, KafkaFailure, NotCopiedYet, PartitionsPaused, SourceGap
 from kafka_mirror.errors.base import CLASSES
 from kafka_mirror.errors.words import first_few

@@ -20,7 +20,7 @@ from kafka_mirror.cutover.wave.record import (
     encode_group,
     encode_wave,
     name_wave,
-    plain,
+    normalize,
     read_name,
     shorten_lines,
 )
@@ -130,9 +130,9 @@ def test_a_name_that_is_none_is_refused(text):
 
 
 def test_facts_are_noted_as_they_come_back():
-    assert plain({"a": (1, 2), "b": {3: None}}) == {"a": [1, 2], "b": {"3": None}}
+    assert normalize({"a": (1, 2), "b": {3: None}}) == {"a": [1, 2], "b": {"3": None}}
     with pytest.raises(ValueError, match="JSON compliant"):
-        plain({"a": float("nan")})
+        normalize({"a": float("nan")})
 
 
 def test_only_the_first_lines_are_noted_and_long_ones_are_cut():

@@ -80,7 +80,7 @@ def test_the_document_has_every_figure_in_seconds_and_every_position():
 
 
 def test_the_page_says_the_same_to_people():
-    page = REPORT.markdown()
+    page = REPORT.as_markdown()
     for line in (
         "# Wave w of east->west: open",
         "- Topics: `orders.*`; groups: `bill.*`; mode: planned.",
@@ -97,7 +97,7 @@ def test_the_page_says_the_same_to_people():
 
 def test_the_page_lists_so_many_positions_and_says_how_many_more_there_are():
     many = {"billing": {AFTER: {"orders": {str(number): 1 for number in range(MAX_ROWS + 5)}}}}
-    page = WaveReport("east->west", RECORD, many).markdown()
+    page = WaveReport("east->west", RECORD, many).as_markdown()
     assert page.count("| billing |") == MAX_ROWS
     assert "5 more positions are in the JSON of this report." in page
 
@@ -122,7 +122,7 @@ def test_the_way_back_is_a_roll_back_until_the_wave_is_open_and_then_a_wave_of_t
 
 def test_a_step_that_has_not_ended_has_no_seconds():
     record = dataclasses.replace(RECORD, steps={FENCE: StepNote(STOPPED, "ann", 5)}, state=UNDER_WAY, ended=None)
-    assert "| fence | stopped | ann | 1970-01-01T00:00:00.005Z |  |" in WaveReport("east->west", record).markdown()
+    assert "| fence | stopped | ann | 1970-01-01T00:00:00.005Z |  |" in WaveReport("east->west", record).as_markdown()
 
 
 AT = datetime(2026, 11, 21, 8, 31, 12, 345_000, tzinfo=UTC)
@@ -151,7 +151,7 @@ def test_a_failover_says_what_may_be_missing_in_each_partition_with_the_time_of_
         "end_known_from": "the ledger",
         "complete_until": "2026-11-21T08:31:12.345Z",
     }
-    page = report.markdown().splitlines()
+    page = report.as_markdown().splitlines()
     when = "2026-11-21 08:31:12Z"
     assert f"| orders-3 | 1204 | 1204..1216 | 13 | {when} | the ledger | {when} |" in page
     assert f"| orders-0 | 80 | – | 0 | {when} | the ledger | {when} |" in page
@@ -159,7 +159,7 @@ def test_a_failover_says_what_may_be_missing_in_each_partition_with_the_time_of_
 
 def test_the_page_lists_so_many_partitions_and_counts_those_that_the_record_had_no_room_for():
     many = [MissingRecords(TopicPartition("orders", number), 5, EndSighting(6, AT), AT) for number in range(MAX_ROWS + 5)]
-    page = failover(many).markdown()
+    page = failover(many).as_markdown()
     assert page.count("| orders-") == MAX_ROWS
     assert "5 more partitions are in the JSON of this report." in page
     facts = {MISSING: write_missing(many, 1_500)}
@@ -167,13 +167,13 @@ def test_the_page_lists_so_many_partitions_and_counts_those_that_the_record_had_
     left = WaveReport("east->west", record).missing.left_out.partitions
     said = f"{left} more partitions: at most {left} records are known to be missing in them; what was written there after 2026-11-21"
     assert left
-    assert said in WaveReport("east->west", record).markdown()
+    assert said in WaveReport("east->west", record).as_markdown()
 
 
 def test_a_failover_says_how_many_records_groups_read_again_and_since_when_nobody_knows():
     facts = {BEFORE: {"orders": {"0": None, "1": None}}, AFTER: {"orders": {"0": 7, "1": 9}}, REREAD: {"orders": {"1": 3}}}
     report = failover([], {"billing": {**facts, KNOWN_MS: 1_000}, "late": {**facts, REREAD: {"orders": {"0": None}}}})
-    page = report.markdown()
+    page = report.as_markdown()
     assert [(place.group, place.partition, place.reread) for place in report.positions] == [
         ("billing", 0, 0),
         ("billing", 1, 3),

@@ -4,10 +4,9 @@ import dataclasses
 
 import pytest
 
-from kafka_mirror.cutover.wave.findings import stop
 from kafka_mirror.cutover.wave.record import ROLLED_BACK, TAKEN_BACK, TAKING_BACK
 from kafka_mirror.cutover.wave.runner import WaveRunner
-from kafka_mirror.cutover.wave.step import CATCH_UP, DONE, FENCE, MOVE_GROUPS, PREFLIGHT, STOPPED, StepOutcome
+from kafka_mirror.cutover.wave.step import CATCH_UP, DONE, FENCE, MOVE_GROUPS, PREFLIGHT, STOPPED, StepOutcome, stop
 from kafka_mirror.errors import ErrorReport
 from tests.unit.cutover.wave.wave_steps import OPTIONS, Clock, Steps, notebook
 

@@ -4,7 +4,6 @@ import dataclasses
 
 import pytest
 
-from kafka_mirror.cutover.wave.findings import stop
 from kafka_mirror.cutover.wave.record import RUNNING
 from kafka_mirror.cutover.wave.runner import WaveRunner, find_missing_step
 from kafka_mirror.cutover.wave.step import (
@@ -22,6 +21,7 @@ from kafka_mirror.cutover.wave.step import (
     STOPPED,
     WAITING,
     StepOutcome,
+    stop,
 )
 from kafka_mirror.errors import ErrorReport, KafkaFailure, WaveRunElsewhere
 from tests.unit.cutover.wave.wave_steps import OPTIONS, Clock, Steps, notebook

@@ -2,8 +2,8 @@
 
 import pytest
 
-from kafka_mirror.cutover.wave.findings import STOP, report_wave_topics
-from kafka_mirror.cutover.wave.selection import Wave, matches, patterns, select_topics
+from kafka_mirror.cutover.wave.selection import Wave, match_names, parse_patterns, select_topics
+from kafka_mirror.cutover.wave.step import STOP, report_wave_topics
 from kafka_mirror.policy import DefaultReplicationPolicy, TopicSelection
 from kafka_mirror.policy.filters import DefaultTopicFilter
 
@@ -17,17 +17,17 @@ NAMES = (
 
 
 def test_patterns_are_cut_at_commas_and_blanks_do_not_count():
-    assert patterns(" orders.*, payments ,") == ("orders.*", "payments")
+    assert parse_patterns(" orders.*, payments ,") == ("orders.*", "payments")
 
 
 @pytest.mark.parametrize("text", ["", " , ", "orders,(", "*"])
 def test_what_is_no_pattern_is_refused(text):
     with pytest.raises(ValueError):
-        patterns(text)
+        parse_patterns(text)
 
 
 def test_a_pattern_has_to_match_a_whole_name_and_those_that_match_none_are_named():
-    assert matches(("orders", "pay", "or.*"), NAMES) == ({"orders", "orders-eu"}, ("pay",))
+    assert match_names(("orders", "pay", "or.*"), NAMES) == ({"orders", "orders-eu"}, ("pay",))
 
 
 def test_topics_of_mirrors_heartbeats_and_what_came_from_the_target_stay_whatever_the_patterns_say():

@@ -2,7 +2,6 @@
 
 import pytest
 
-from kafka_mirror.cutover.wave.findings import information, stop, warning
 from kafka_mirror.cutover.wave.run import get_steps
 from kafka_mirror.cutover.wave.step import (
     AUDIT_GATE,
@@ -17,8 +16,11 @@ from kafka_mirror.cutover.wave.step import (
     STOPPED,
     WAITING,
     StepOutcome,
+    information,
     list_steps,
     make_outcome,
+    stop,
+    warning,
 )
 from kafka_mirror.errors import ErrorReport
 
@@ -37,7 +39,7 @@ def test_there_is_a_step_for_every_name_in_its_order(mode):
 def test_what_changes_a_cluster_is_taken_back_and_what_others_may_break_is_asked_again():
     assert [step.name for step in get_steps(PLANNED) if step.take_back] == [FENCE, MOVE_GROUPS, OPEN]
     assert [step.name for step in get_steps(FAILOVER) if step.take_back] == [MOVE_GROUPS, OPEN]
-    assert [step.name for step in get_steps(PLANNED) if step.holds] == [FENCE, AUDIT_GATE, MOVE_GROUPS]
+    assert [step.name for step in get_steps(PLANNED) if step.find_breaks] == [FENCE, AUDIT_GATE, MOVE_GROUPS]
 
 
 @pytest.mark.parametrize(("state", "is_done"), [(DONE, True), (WAITING, False), (STOPPED, False)])

@@ -19,7 +19,7 @@ from kafka_mirror.cutover.wave import control_notes as wave_notes
 from kafka_mirror.cutover.wave import run
 from kafka_mirror.cutover.wave.record import TAKING_BACK, UNDER_WAY
 from kafka_mirror.cutover.wave.runner import WaveStep
-from kafka_mirror.cutover.wave.selection import Wave, WaveTopics, matches
+from kafka_mirror.cutover.wave.selection import Wave, WaveTopics, match_names
 from kafka_mirror.cutover.wave.step import DONE, FAILOVER, FENCE, MOVE_GROUPS, OPEN, PLANNED, StepOptions, StepOutcome, list_steps
 from kafka_mirror.errors import DecidedMeanwhile, KafkaFailure
 from kafka_mirror.formats.offsets.partition import TopicPartition
@@ -149,7 +149,7 @@ class World:
     @contextmanager
     def _moving(self, flow, wave, mode):
         topics = [topic for topic in TOPICS if mode != FAILOVER or Decisions(flow.log).find_moved(topic) is None]
-        names = tuple(sorted(matches(wave.topics, topics)[0]))
+        names = tuple(sorted(match_names(wave.topics, topics)[0]))
         yield SimpleNamespace(
             flow=flow,
             wave=wave,
@@ -158,8 +158,7 @@ class World:
             context=SimpleNamespace(
                 selection=SimpleNamespace(remote=lambda topic: topic), clients=SimpleNamespace(target_consumer={}), request_seconds=1
             ),
-            source_partitions=lambda: [TopicPartition(name, 0) for name in names],
-            remote=lambda tp: tp,
+            list_partitions=lambda: [TopicPartition(name, 0) for name in names],
         )
 
     def _write_lane(self, task, change, decided=None):
@@ -219,7 +218,6 @@ class World:
             fence_acls: {
                 **acls,
                 "pattern_acls": lambda *_: frozenset(PatternAcl(acl, "LITERAL") for acl in self._topic_acls()),
-                "_list_denied": lambda *_: [],
                 "list_flows_beside": self.beside,
                 "Cluster": lambda *_: _entered(self.sides.target),
             },
