@@ -7,8 +7,8 @@ from kafka_mirror.cutover.wave.step import StepOptions
 from kafka_mirror.kafka.groups import GroupTransaction
 
 
-class Killed(Exception):
-    """Ends a run where it is, as a kill would."""
+class Killed(BaseException):
+    """The process is gone at this very place."""
 
 
 class NotesInMemory:

@@ -50,10 +50,10 @@ AUDIT_CORE = {"compare.py", "digest.py", "copied_ranges.py", "model.py", "report
 """The audit's modules that are pure; the others read."""
 CUTOVER_ADAPTERS = {
     *("failover/close_flow.py", "failover/source_comparison.py", "failover/steps.py"),
-    *("steps/group_placement.py", "steps/group_survey.py", "steps/move_groups.py"),
+    *("steps/group_survey.py", "steps/move_groups.py"),
     *("steps/audit_gate.py", "steps/copies.py", "steps/fence.py", "steps/fence_acls.py"),
     *("steps/open_ledgers.py", "steps/open_wave.py", "steps/opposite_flow.py"),
-    *("steps/preflight.py", "steps/wave_ends.py", "steps/topic_settings.py", "steps/writers.py"),
+    *("steps/preflight.py", "steps/wave_ends.py", "steps/writers.py"),
     *("wave/control_notes.py", "wave/move.py", "wave/run.py"),
 }
 """The cutover's modules that ask clusters; the others judge what these saw."""

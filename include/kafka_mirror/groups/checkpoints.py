@@ -3,7 +3,7 @@
 import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 from kafka_mirror.errors import CheckpointUnwritable, ErrorReport, MirrorError
 from kafka_mirror.errors.words import show
@@ -46,16 +46,9 @@ class CheckpointsResult:
     over_budget: int = 0
 
     def __add__(self, other: "CheckpointsResult") -> "CheckpointsResult":
-        return CheckpointsResult(
-            self.groups + other.groups,
-            self.written + other.written,
-            self.unchanged + other.unchanged,
-            self.kinds + other.kinds,
-            self.unanswered + other.unanswered,
-            self.errors + tuple(error for error in other.errors if error not in self.errors),
-            self.beyond_map + other.beyond_map,
-            self.over_budget + other.over_budget,
-        )
+        errors = self.errors + tuple(error for error in other.errors if error not in self.errors)
+        sums = {of.name: getattr(self, of.name) + getattr(other, of.name) for of in fields(self)}
+        return CheckpointsResult(**{**sums, "errors": errors})
 
 
 def emit(context: GroupContext, names: Collection[str], dry_run: bool = False) -> CheckpointsResult:

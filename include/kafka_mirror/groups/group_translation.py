@@ -193,7 +193,8 @@ class _Sides:
         if is_back:
             return translate_back(offset, record, side, target_id, leader_epoch=epoch)
         sync: Sync | None = None
-        if _is_asking_syncs(side.read_until(offset) if side else offset, record):
+        first = None if record is None else next((run.source for run in record.offset_map.runs), record.watermark)
+        if first is None or (side.read_until(offset) if side else offset) < first:  # it may lie below all that the ledger knows
             sync = lambda of: self._store.translate(*tp, of)  # noqa: E731 — the store is read only if it is asked
         return translate(offset, record, side, target_id, leader_epoch=epoch, sync=sync)
 
@@ -265,8 +266,3 @@ def _report_leaderless(tp: TopicPartition) -> SourceUnreadable:
         partition=tp.partition,
         next="Bring the source's brokers back; the next run goes on by itself.",
     )
-
-
-def _is_asking_syncs(offset: int, record: LedgerRecord | None) -> bool:
-    """Whether an offset may lie below all that the ledger knows."""
-    return record is None or offset < max((run.source for run in record.offset_map.runs[:1]), default=record.watermark)

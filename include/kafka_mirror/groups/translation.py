@@ -229,7 +229,8 @@ def _translate_by_ledger(offset: int, record: LedgerRecord, sync: Sync | None) -
     if runs and runs[0].thinned and offset < runs[0].source:
         # Others wrote in front of the first run that the ledger knows: MirrorMaker 2, from which the flow was taken over.
         return _translate_filled_in(offset, runs[0].target, sync) or TranslatedOffset(EARLY, 0, runs[0].target, runs[0].target)
-    if not runs and offset_map.thinned_behind and offset < _find_copied_end(record):
+    copied_end = watermark if record.older is None or record.older.offset_map is None else max(watermark, record.older.end)
+    if not runs and offset_map.thinned_behind and offset < copied_end:  # from there on nothing stands on the target
         return _translate_filled_in(offset, record.target_next, sync) or TranslatedOffset(EARLY, 0, record.target_next, record.target_next)
     if offset < begun:
         first = runs[0].target if runs else record.target_next
@@ -237,11 +238,6 @@ def _translate_by_ledger(offset: int, record: LedgerRecord, sync: Sync | None) -
     if not runs:
         return TranslatedOffset(EXACT, record.target_next, record.target_next, 0)
     return _translate_in_map(offset, offset_map) if offset < offset_map.source_end else _translate_after(offset, record)
-
-
-def _find_copied_end(record: LedgerRecord) -> int:
-    """The source offset from which on nothing stands on the target."""
-    return record.watermark if record.older is None or record.older.offset_map is None else max(record.watermark, record.older.end)
 
 
 def _translate_after(offset: int, record: LedgerRecord) -> TranslatedOffset:
@@ -254,11 +250,6 @@ def _translate_after(offset: int, record: LedgerRecord) -> TranslatedOffset:
         return TranslatedOffset(EXACT, after, after, 0)
     # A person's decision: what stands between may be older copies of what the group has not read.
     return TranslatedOffset(EARLY, after, record.target_next, record.target_next - after)
-
-
-def _explain_not_mirrored(offset: int, begun: int, record: LedgerRecord) -> str:
-    written = history_text(record, offset, begun)
-    return f"the copy began after it; of what it has not read, backfills wrote the offsets {written}" if written else _NOT_MIRRORED
 
 
 def _read_again(offset: int, answer: TranslatedOffset, record: LedgerRecord) -> TranslatedOffset:
@@ -288,7 +279,9 @@ def _translate_in_front(offset: int, begun: int, first: int, record: LedgerRecor
     position = 0 if forgotten else min((first, *(place.target_start for place in places)))
     if not find_missing((offset, begun), ahead):
         return TranslatedOffset(EARLY, position, first, first - position)
-    return TranslatedOffset(INCOMPLETE, position, first, first - position, _explain_not_mirrored(offset, begun, record))
+    history = history_text(record, offset, begun)
+    why = f"the copy began after it; of what it has not read, backfills wrote the offsets {history}" if history else _NOT_MIRRORED
+    return TranslatedOffset(INCOMPLETE, position, first, first - position, why)
 
 
 def _translate_filled_in(offset: int, first: int, sync: Sync | None) -> TranslatedOffset | None:

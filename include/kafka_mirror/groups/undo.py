@@ -235,7 +235,12 @@ class Undo:
             raise GroupRunUnknown(run, target, tuple(name for name, _ in counts.most_common()))
         there = read_positions(self.groups, moves)
         listed = self.groups.list_groups()
-        alone = {group: reason for group in moves if (reason := explain_unfit(listed.get(group)) or self._explain_moved(moves[group]))}
+        alone = {}
+        for group, move in moves.items():
+            topics = sorted({tp.topic for tp in move.before if tp.topic in self.moved})
+            reason = f"the wave {self.moved[topics[0]]} moved {', '.join(topics)}" if topics else ""
+            if reason := explain_unfit(listed.get(group)) or reason:
+                alone[group] = reason
         undo = {group: plan_undo(move, there[group]) for group, move in moves.items() if group not in alone}
         failed = {} if dry_run else self._write(moves, undo)
         if not dry_run:
@@ -260,10 +265,6 @@ class Undo:
             refused.setdefault(group, []).append(error.message)
         wanted = {group: {tp: moves[group].before[tp] for tp in (*plan.commit, *plan.delete)} for group, plan in changes.items()}
         return dict(find_unlike(wanted, read_positions(self.groups, changes))) | refused
-
-    def _explain_moved(self, move: GroupMove) -> str:
-        topics = sorted({tp.topic for tp in move.before if tp.topic in self.moved})
-        return f"the wave {self.moved[topics[0]]} moved {', '.join(topics)}" if topics else ""
 
 
 def _judge(group: str, undo: GroupUndo | None, alone: str, failed: Collection[str]) -> UndoOutcome:

@@ -212,7 +212,10 @@ def compare_source(flow: "Flow", topics: tuple[str, ...] = (), export: Path | No
     check_readable(flow)
     with name_flow_in_errors(flow.name), clusters(flow) as (source, target):
         comparisons, findings = _look(flow, source, target, topics)
-        findings += report_comparison(comparisons, _find_undescribed(source, comparisons))
+        refused = dict[str, MirrorError]()
+        opened = {compared.source for compared in comparisons if compared.open_until is not None}
+        described = active_producers(source, opened, refused)
+        findings += report_comparison(comparisons, {tp for tp in opened if tp not in described and tp.topic not in refused})
         exported, exported_open = (_export(flow, source, comparisons, export, is_open) if export else {} for is_open in (False, True))
     # The source offsets that both sides should have: those that were copied and that the source still has.
     both = {of.source: of.lost_start if of.lost else of.watermark or 0 for of in comparisons if of.state not in (GONE, NEW, OTHER)}
@@ -244,14 +247,6 @@ def _look(
     returned = confirm_partitions(with_epoch_ends(source, logs, records, flow.request_seconds), records)
     findings = [*(report_wave_topics(wave, chosen) if patterns else ()), *map(stop, refused.values())]
     return compare_partitions(readable, returned), findings
-
-
-def _find_undescribed(source: Cluster, comparisons: Iterable[PartitionComparison]) -> set[TopicPartition]:
-    """The partitions with an open transaction whose leaders are too old to tell who writes."""
-    refused = dict[str, MirrorError]()
-    wanted = {compared.source for compared in comparisons if compared.open_until is not None}
-    producers = active_producers(source, wanted, refused)
-    return {tp for tp in wanted if tp not in producers and tp.topic not in refused}
 
 
 def _export(

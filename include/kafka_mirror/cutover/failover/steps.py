@@ -29,8 +29,8 @@ from kafka_mirror.cutover.failover.missing_records import (
 )
 from kafka_mirror.cutover.failover.positions import COMMITTED, FailoverPosition, find_positions, read_time, report_positions
 from kafka_mirror.cutover.steps.fence_acls import WRITES
-from kafka_mirror.cutover.steps.group_placement import GROUPS, GroupAim, GroupPlacer
 from kafka_mirror.cutover.steps.group_survey import describe_members
+from kafka_mirror.cutover.steps.move_groups import GROUPS, GroupAim, GroupPlacer
 from kafka_mirror.cutover.wave.move import Move
 from kafka_mirror.cutover.wave.record import WaveNotes
 from kafka_mirror.cutover.wave.selection import match_names
@@ -61,7 +61,7 @@ from kafka_mirror.errors import (
     PatternMatchesNothing,
     RemoteLogUnknown,
 )
-from kafka_mirror.errors.next_step import Command
+from kafka_mirror.errors.next_step import Command, Part
 from kafka_mirror.errors.words import first_few, show
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.groups.checkpoint_rules import StoredCheckpoints
@@ -301,11 +301,10 @@ def find_denials(acls: Iterable[Acl], topics: Collection[str], target: str) -> I
         if acl.topic in topics and acl.permission == "DENY" and acl.operation in WRITES:
             denials.setdefault(acl.topic, []).append(acl)
     for topic, of_topic in denials.items():
-        removals = [part for acl in of_topic for part in (Command(_write_removal(acl)), ", ")][:-1]
+        command = "kafka-acls.sh --bootstrap-server <target> --remove --force"
+        removals: list[Part] = []
+        for acl in of_topic:
+            who = f"--deny-principal {shlex.quote(acl.principal)} --deny-host {shlex.quote(acl.host)} --operation {acl.operation}"
+            removals += [*([", "] if removals else []), Command(f"{command} --topic {acl.topic} {who}")]
         error = replace(FenceOfEarlierWave(topic, target, first_few(of_topic)).report(), topic=topic)
         yield warning(error.with_next("Remove them before producers start, unless another person set them: ", *removals, "."))
-
-
-def _write_removal(acl: Acl) -> str:
-    who = f"--deny-principal {shlex.quote(acl.principal)} --deny-host {shlex.quote(acl.host)} --operation {acl.operation}"
-    return f"kafka-acls.sh --bootstrap-server <target> --remove --force --topic {acl.topic} {who}"

@@ -214,7 +214,7 @@ class _Opening:
         finding, and is not marked."""
         flow, sides = self.move.flow, self.move.sides
         self.plan = plan_without_work(flow, sides.source.cluster_id(), sides.target.cluster_id(), self.ledger_id, self.decisions)
-        decided = Decided.of(self._make_decision(None, looked_at))
+        decided = Decided.of(self._make_decision(looked_at))
         closed, copied = set_marks(flow, self.plan, self.notes, looked_at, remaining, decided)
         if copied:
             self.findings.append(stop(CopiedMeanwhile(first_few(sorted(copied)))))
@@ -228,7 +228,7 @@ class _Opening:
             topics = [topic for topic in self.move.topics.names if decisions.find_moved(topic) is None]
             pending = report_pending(decisions, Present(records, self.ledger_id, {}), [tp for tp in records if tp.topic in topics])
             self.findings += pending
-            return [] if pending else [replace(self._make_decision(None, {}), topic=topic) for topic in topics]
+            return [] if pending else [replace(self._make_decision({}), topic=topic) for topic in topics]
 
         self.notes.decide(list_missing)
 
@@ -250,13 +250,13 @@ class _Opening:
         written = find_written_since_move(self.move.flow, self.move.sides.source, closed, self.move.topics.names)
         self.findings += map(warning, written)
 
-    def _make_decision(self, topic: str | None, records: Records) -> Decision:
-        """That a topic is moved, later than all that was decided in either direction."""
+    def _make_decision(self, records: Records) -> Decision:
+        """That topics are moved, later than all that was decided in either direction."""
         options, now = self.options, datetime.now(UTC)
         when = moment_after(self.decisions, records.values(), now)
         if self.way_back is not None:
             when = max(when, moment_after(*self.way_back.read_newest(), now))
-        return Decision(MOVED, options.who, when, options.reason, topic=topic, wave=options.wave)
+        return Decision(MOVED, options.who, when, options.reason, wave=options.wave)
 
     # ------------------------------------------------------------ the answer
 

@@ -3,7 +3,7 @@
 It is the `document` of the decision WAVE in the control topic. Every write replaces all of it, and the name of the wave is its key. Times
 are milliseconds UTC. Field names and meanings are for keeps. An error names the place of the field that is wrong.
 
-A run changes other things only while the wave is its own: ACLs as `steps.fence_acls` says, positions of groups as `steps.group_placement`.
+A run changes other things only while the wave is its own: ACLs as `steps.fence_acls` says, positions of groups as `steps.move_groups`.
 """
 
 import hashlib

@@ -2,8 +2,8 @@
 
 import pytest
 
-from kafka_mirror.cutover.steps import group_placement
-from kafka_mirror.cutover.steps.group_placement import GROUPS, GroupAim, GroupPlacer
+from kafka_mirror.cutover.steps import move_groups
+from kafka_mirror.cutover.steps.move_groups import GROUPS, GroupAim, GroupPlacer
 from kafka_mirror.cutover.wave.step import EMPTY_SINCE_MS, MOVE_GROUPS
 from kafka_mirror.errors import AuthorizationRefused
 from kafka_mirror.formats.offsets.partition import TopicPartition
@@ -86,7 +86,7 @@ def members(monkeypatch):
     """The members that groups have on the target, by group."""
     there = {}
     described = lambda _cluster, names, _refused: {name: GroupDescription(there.get(name, ())) for name in names}  # noqa: E731
-    monkeypatch.setattr(group_placement, "describe_groups", described)
+    monkeypatch.setattr(move_groups, "describe_groups", described)
     return there
 
 

@@ -1,31 +1,45 @@
-"""Which groups a wave has, what of them moves with it, and what is asked about them."""
+"""Which groups a wave has, what of them moves with it, and what they say against the wave, under any name."""
 
+import shlex
+from dataclasses import replace
 from types import SimpleNamespace as Answer
 
 import pytest
+from hypothesis import given
 
 from kafka_mirror.config import load
+from kafka_mirror.cutover.failover.steps import find_denials
 from kafka_mirror.cutover.steps import group_survey
-from kafka_mirror.cutover.steps.group_survey import find_in_groups, survey_groups
+from kafka_mirror.cutover.steps.group_survey import (
+    GroupLogs,
+    WaveGroup,
+    WaveGroups,
+    find_active_groups,
+    find_group_stops,
+    find_in_groups,
+    survey_groups,
+)
 from kafka_mirror.cutover.wave.move import Move
 from kafka_mirror.cutover.wave.selection import Wave, WaveTopics
-from kafka_mirror.cutover.wave.step import STOP
+from kafka_mirror.cutover.wave.step import INFORMATION, STOP, WARNING, stop
+from kafka_mirror.errors import GroupNotTakenBack, GroupUsedOnTarget
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.groups.context import GroupClusters, group_context
 from kafka_mirror.groups.group_translation import GroupOffset, TranslatedGroups
-from kafka_mirror.groups.translation import EXACT, TranslatedOffset
-from kafka_mirror.kafka.groups import Committed, Group, GroupDescription
-from kafka_mirror.kafka.model import GroupMember, Partition, Topic
+from kafka_mirror.groups.translation import EARLY, EXACT, INCOMPLETE, TranslatedOffset, no_answer
+from kafka_mirror.kafka.groups import Group, GroupDescription
+from kafka_mirror.kafka.model import Acl, Committed, GroupMember, Partition, Topic
 from tests.unit.cli.command_line import VALID
+from tests.unit.errors.test_words import NAMES, controls
 
-EXACTLY = TranslatedOffset(EXACT, 5, 5, 0)
+EXACTLY, EARLIER = TranslatedOffset(EXACT, 5, 5, 0), TranslatedOffset(EARLY, 3, 9, 600)
 OFFSETS = {
     "billing": {("orders", 0): 7, ("payments", 1): 3, ("west.orders", 0): 2, ("gone", 0): 1},
     "audit-team": {("payments", 0): 1},
     "old": {("orders", 1): 1},
     "flows": {("invoices", 0): 4},
 }
-NAMES = ("orders", "payments", "invoices", "west.orders")
+SOURCE_NAMES = ("orders", "payments", "invoices", "west.orders")
 TOPICS = {"orders": 2, "payments": 2, "invoices": 1}
 
 
@@ -92,7 +106,7 @@ def survey(tmp_path, monkeypatch):
         here.unstable_of, here.tells = dict(unstable), tells
         east = Answer(alias="east", topics=lambda names, _=None: {name: topic(name) for name in names if name in TOPICS})
         sides = GroupClusters(east, Answer(alias="west"), here, TargetGroups())
-        move = Move(flow, Wave(topics, groups), context, sides, frozenset(NAMES), WaveTopics(topics))
+        move = Move(flow, Wave(topics, groups), context, sides, frozenset(SOURCE_NAMES), WaveTopics(topics))
         found = survey_groups(move)
         return found, described
 
@@ -156,3 +170,156 @@ def test_groups_for_which_a_transaction_may_commit_that_an_old_source_does_not_t
     assert found.doubtful == doubtful
     said = {each.code: each.message for each in find_in_groups(found, "east", "west")}
     assert ("GroupStabilityUntold" in said) == bool(doubtful)
+
+
+HERE, THERE = TopicPartition("orders", 0), TopicPartition("east.orders", 0)
+MEMBER = GroupMember("app-1", "/10.0.0.7", "app-1-9f")
+LOGS = GroupLogs({HERE: 0}, {THERE: (0, 9)})
+
+
+def group(*answers, there=None, **facts):
+    positions = [
+        GroupOffset("billing", HERE._replace(partition=number), Committed(12), THERE._replace(partition=number), answer, None)
+        for number, answer in enumerate(answers or (EXACTLY,))
+    ]
+    return WaveGroup("billing", tuple(positions), there={} if there is None else {of.remote: Committed(there) for of in positions}, **facts)
+
+
+def preflight(*groups, **facts):
+    return list(find_in_groups(WaveGroups(groups, **facts), "east", "west"))
+
+
+def stops(of, logs=LOGS):
+    return list(find_group_stops(WaveGroups((of,)), logs, "east", "west"))
+
+
+def kinds(findings):
+    return [(finding.kind, finding.code) for finding in findings]
+
+
+@pytest.mark.parametrize("answer", [EXACTLY, TranslatedOffset(EARLY, 3, 3, 0)], ids=["exact", "early, and reads nothing again"])
+def test_an_exact_group_without_members_says_nothing(answer):
+    assert (preflight(group(answer)), stops(group(answer))) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("of", "code", "said"),
+    [
+        (group(EXACTLY, no_answer("why not")), "GroupWithoutAnswer", "billing: 1 of 2 positions"),
+        (group(no_answer("why not")), "GroupWithoutAnswer", "orders-0@12 (why not)"),
+        (group(TranslatedOffset(INCOMPLETE, 0, 5, 5)), "GroupWithoutAnswer", "billing"),
+        (group(EARLIER, EARLIER, EXACTLY), "GroupNotExact", "billing: it reads at most 1,200 records again, from 2 of 3 positions."),
+        (group(EARLIER, TranslatedOffset(EARLY, 3)), "GroupNotExact", "an unknown number of records"),
+        (group(target_members=(MEMBER,)), "GroupActiveOnTarget", "it has 1 member (app-1 on 10.0.0.7) on west, so"),
+        (group(outside=("invoices", "payments")), "GroupSplit", "stay on the source: invoices, payments."),
+        (group(left_out=("west.stock",)), "GroupTopicLeftOut", "west.stock"),
+    ],
+)
+def test_what_stops_a_group_at_both(of, code, said):
+    for findings in (preflight(of), stops(of, GroupLogs({HERE: 0}, {position.remote: (0, 9) for position in of.positions}))):
+        assert kinds(findings) == [(STOP, code)]
+        assert said in findings[0].message
+
+
+@pytest.mark.parametrize(
+    ("of", "at_preflight", "at_move"),
+    [
+        (group(replace(EXACTLY, ahead=7)), (INFORMATION, "GroupAheadOfCopy"), (STOP, "GroupAheadOfCopy")),
+        (group(members=(MEMBER,)), (WARNING, "GroupActive"), None),
+        (group(has_checkpoints=False), (WARNING, "GroupWithoutCheckpoints"), None),
+        (group(there=4), None, None),
+        (group(there=5), None, None),
+        (group(there=6), (WARNING, "GroupFurtherOnTarget"), (WARNING, "GroupGoesBack")),
+    ],
+)
+def test_what_the_preflight_and_the_step_judge_differently(of, at_preflight, at_move):
+    assert kinds(preflight(of)) == [at_preflight] * (at_preflight is not None)
+    assert kinds(stops(of)) == [at_move] * (at_move is not None)
+
+
+def test_members_on_the_source_are_waited_for_and_named():
+    (warned,) = preflight(group(members=(MEMBER, MEMBER)))
+    assert warned.message == "billing: it has 2 members (app-1 on 10.0.0.7, app-1 on 10.0.0.7) on east."
+    (finding,) = find_active_groups([group(members=(MEMBER,)), group()], "east")
+    assert (finding.kind, finding.code) == (STOP, "GroupActive")
+    assert finding.message == "billing: it has 1 member (app-1 on 10.0.0.7 (member id app-1-9f)) on east."
+
+
+def test_a_member_that_outlives_its_session_is_ended_by_a_restart_of_its_broker():
+    """Seen of a broker that was killed, whose consumers ended meanwhile: it told of their members for as long as it ran."""
+    for finding in (*find_active_groups([group(members=(MEMBER,))], "east"), *stops(group(target_members=(MEMBER,)))):
+        assert "One that does not run and stays longer" in finding.error.next
+        assert "restart the broker that coordinates the group" in finding.error.next
+
+
+@pytest.mark.parametrize(
+    ("wave", "expected"),
+    [
+        ({"unmatched": ("none.*",)}, [(STOP, "PatternMatchesNothing")]),
+        ({"groups": (group(),), "left_out": ("old", "older")}, [(WARNING, "GroupsLeftOut")]),
+        ({"groups": (group(),), "shares": ("fair",)}, [(WARNING, "GroupOfAnotherKind")]),
+        ({}, [(INFORMATION, "NoGroups")]),
+    ],
+)
+def test_what_is_said_of_the_choice_of_groups(wave, expected):
+    findings = list(find_in_groups(WaveGroups(**wave), "east", "west"))
+    assert kinds(findings) == expected
+    assert "left_out" not in wave or findings[0].message.endswith("which are not moved: old, older.")
+
+
+@pytest.mark.parametrize(
+    ("source_start", "target_start", "expected"),
+    [(12, 6, [(STOP, "GroupRecordsGone")]), (13, 6, []), (12, 5, [])],
+    ids=["only the target lost them", "the source lost them too", "none is lost"],
+)
+def test_records_that_only_the_target_lost_stop_a_group(source_start, target_start, expected):
+    assert kinds(stops(group(), GroupLogs({HERE: source_start}, {THERE: (target_start, 9)}))) == expected
+
+
+def test_a_partition_without_leader_on_the_target_stops_a_group():
+    assert kinds(stops(group(), GroupLogs({HERE: 0}, {}))) == [(STOP, "LeaderMissing")]
+
+
+def test_partitions_without_position_are_said_for_topics_that_the_group_reads():
+    logs = GroupLogs({HERE: 0, TopicPartition("orders", 1): 0, TopicPartition("payments", 0): 0}, LOGS.target)
+    (finding,) = stops(group(), logs)
+    assert (finding.kind, finding.code) == (WARNING, "GroupWithoutPosition")
+    assert finding.message == "billing: it has no position in orders-1, so none is committed there."
+    assert "auto.offset.reset" in finding.error.next
+
+
+ORDERS = TopicPartition("orders", 0)
+
+
+def say_everything(name, client, member):
+    """All that is said of a group that has everything wrong with it."""
+    people = (GroupMember(client, "/10.0.0.1", member),)
+    positions = (GroupOffset(name, ORDERS, Committed(5), ORDERS, no_answer("it lies in front of the log"), None),)
+    group = WaveGroup(name, positions, ("payments",), people, people, has_checkpoints=False, left_out=("west.orders",))
+    of_wave = WaveGroups((group,), (name,), left_out=(name,), shares=(name,))
+    yield from find_in_groups(of_wave, "east", "west")
+    yield from find_group_stops(of_wave, GroupLogs({ORDERS: 0}, {}), "east", "west")
+    yield from find_active_groups((group,), "east")
+    yield stop(GroupUsedOnTarget(name, "orders-0@3", "orders", "west"))
+    yield stop(GroupNotTakenBack(name, "orders-0", "west", name))
+    yield from find_denials([Acl("orders", f"User:{name}", name, "WRITE", "DENY")], ["orders"], "west")
+
+
+@given(NAMES, NAMES, NAMES)
+def test_every_finding_is_one_line_and_every_command_has_the_name_as_one_word(name, client, member):
+    said = list(say_everything(name, client, member))
+    assert len(said) > 10
+    for finding in said:
+        assert controls(str(finding)) == [], finding
+        for command in finding.error.commands:
+            words = shlex.split(command)
+            for option in ("--group", "--wave", "--deny-host"):
+                assert option not in words or words[words.index(option) + 1] == name, command
+
+
+def test_a_group_without_a_name_is_seen():
+    said = [finding.message for finding in say_everything("", "", "") if finding.group is not None]
+    (split,) = {finding.error.next for finding in say_everything("", "", "") if finding.code == "GroupSplit"}
+    assert "--groups '.+'" in split, "its positions cannot be deleted"
+    assert len(said) > 5
+    assert all("''" in message for message in said)

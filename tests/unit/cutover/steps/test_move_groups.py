@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_mirror.cutover.steps import group_survey, move_groups
-from kafka_mirror.cutover.steps.group_placement import GROUPS
 from kafka_mirror.cutover.steps.group_survey import WaveGroup, WaveGroups
+from kafka_mirror.cutover.steps.move_groups import GROUPS
 from kafka_mirror.cutover.wave.selection import Wave, WaveTopics
 from kafka_mirror.cutover.wave.step import DONE, MOVE_GROUPS, STOPPED, WAITING, StepOutcome
 from kafka_mirror.formats.offsets.partition import TopicPartition

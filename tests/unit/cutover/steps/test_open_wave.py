@@ -28,13 +28,10 @@ from kafka_mirror.ledger.record import Decided, Writer
 from kafka_mirror.ledger.topic import LedgerView
 from tests.unit.cutover.wave import wave_world
 from tests.unit.ledger_records import ledger_record
+from tests.wave_notes import Killed
 
 TP = TopicPartition("orders", 0)
 WRITER = Writer("", "host", "run", datetime(2026, 11, 21, tzinfo=UTC))
-
-
-class Killed(BaseException):
-    """The process is gone at this very place."""
 
 
 class MemoryCluster:
@@ -388,10 +385,10 @@ def test_an_open_that_was_killed_begins_the_way_back_in_the_log_that_was_copied_
 
     def die(at):
         if world.decided(MOVED):
-            raise wave_world.Killed
+            raise Killed
 
     world.before_call = die
-    with pytest.raises(wave_world.Killed):
+    with pytest.raises(Killed):
         world.run()
     world.before_call = lambda _at: None
     world.sides.target.leader_epoch = 5

@@ -1,4 +1,4 @@
-"""The preflight as a whole: every question is asked, whatever became of the others."""
+"""The preflight: what it says of the flow and its partitions, and that every question is asked, whatever became of the others."""
 
 from contextlib import nullcontext
 from datetime import UTC, datetime
@@ -9,16 +9,30 @@ import pytest
 from kafka_mirror.config import load
 from kafka_mirror.cutover.steps import preflight as module
 from kafka_mirror.cutover.steps.group_survey import WaveGroup, WaveGroups
-from kafka_mirror.cutover.steps.preflight import preflight
+from kafka_mirror.cutover.steps.preflight import judge_flow, judge_partitions, preflight
 from kafka_mirror.cutover.steps.writers import Writers
 from kafka_mirror.cutover.wave import move
 from kafka_mirror.cutover.wave.selection import Wave
-from kafka_mirror.cutover.wave.step import STOP
-from kafka_mirror.errors import ClusterUnreachable, DeadlineExceeded
+from kafka_mirror.cutover.wave.step import INFORMATION, STOP, WARNING
+from kafka_mirror.errors import ClusterUnreachable, DeadlineExceeded, ErrorReport
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.groups.context import GroupClusters
 from kafka_mirror.kafka.model import Partition, Topic
-from kafka_mirror.status.status import Observation
+from kafka_mirror.ledger.control_records import HANDED_BACK, THROTTLE, Decision
+from kafka_mirror.status.status import (
+    BEHIND,
+    DECIDED,
+    FIRST_SIGHT,
+    GONE,
+    NO_LEADER,
+    NO_REMOTE,
+    PAUSED,
+    UNKNOWN,
+    UP_TO_DATE,
+    Observation,
+    PartitionStatus,
+    Status,
+)
 from tests.unit.cli.command_line import VALID
 
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
@@ -113,3 +127,104 @@ def test_a_cluster_that_does_not_answer_is_all_that_is_said(flow, clusters):
     calls = clusters(observation=Observation("east->west", NOW, 16, silent=silent, errors=tuple(silent.values())))
     found = preflight(flow, Wave(("orders",)))
     assert ([each.code for each in found.findings], found.may_move, calls) == (["ClusterUnreachable"], False, [])
+
+
+@pytest.fixture
+def judge(tmp_path):
+    """`judge("emit.checkpoints.enabled=false", …)`: kind and code of what is said of a flow with these properties."""
+
+    def call(*lines, has_groups=True, decisions=()):
+        file = tmp_path / "mm2.properties"
+        file.write_text("\n".join([VALID, *lines]))
+        found = judge_flow(load([file]).flow("east->west"), has_groups, decisions)
+        return [(each.kind, each.code) for each in found]
+
+    return call
+
+
+def test_a_flow_as_it_is_by_default_says_nothing(judge):
+    assert judge() == []
+
+
+def test_a_flow_without_checkpoints_stops_a_wave_with_groups(judge):
+    assert judge("emit.checkpoints.enabled = false") == [(STOP, "NoCheckpoints")]
+    assert judge("emit.checkpoints.enabled = false", has_groups=False) == []
+
+
+def test_offsets_committed_by_schedule_are_a_warning(judge):
+    assert judge("sync.group.offsets.enabled = true") == [(WARNING, "GroupOffsetsBySchedule")]
+    assert judge("sync.group.offsets.enabled = true", has_groups=False) == []
+
+
+def test_decisions_about_the_flow_count_while_they_are_in_force(judge):
+    throttle, back = (Decision(word, "me", datetime.now(UTC), "a test") for word in (THROTTLE, HANDED_BACK))
+    assert judge(decisions=[(throttle, True), (back, True)]) == [(INFORMATION, "Throttled"), (STOP, "HandedBack")]
+    assert judge(decisions=[(throttle, False), (back, False)]) == []
+
+
+def partition(number=0, state=UP_TO_DATE, topic="orders", **facts):
+    return PartitionStatus(topic, number, state, **{"lag": 0, **facts})
+
+
+def said_of(*partitions, errors=(), max_lag=None, topics=("orders",)):
+    status = Status("east->west", datetime.now(UTC), partitions, tuple(errors))
+    return [(each.kind, each.code, each.message) for each in judge_partitions(status, topics, max_lag)]
+
+
+def error(topic=None, number=None):
+    return ErrorReport("SourceGap", f"gap in {topic}-{number}.", topic, number)
+
+
+def test_a_wave_that_is_copied_is_said_to_be_so_and_nothing_else():
+    assert said_of(partition(), partition(1)) == [
+        (INFORMATION, "Lag", "The wave lags by 0 records in all, and by at most 0 in one partition.")
+    ]
+
+
+def test_errors_of_the_flow_and_of_the_wave_stop_it_and_those_of_other_topics_do_not():
+    errors = [error(), error("orders"), error("orders", 1), error("payments", 1)]
+    found = said_of(partition(error=errors[2]), errors=errors)
+    assert [each for each in found if each[0] == STOP] == [(STOP, "SourceGap", each.message) for each in errors[:3]]
+
+
+def test_a_paused_partition_stops_it_with_who_decided_that():
+    found = said_of(partition(state=PAUSED, note="paused by me"), partition(3, PAUSED, note="paused by me"))
+    assert found[0] == (STOP, "PartitionsPaused", "orders: partitions 0, 3 are not copied: paused by me.")
+
+
+@pytest.mark.parametrize(
+    ("state", "code"), [(NO_REMOTE, "NoRemotePartition"), (NO_LEADER, "LeaderMissing"), (UNKNOWN, "PartitionStateUnknown")]
+)
+def test_a_partition_that_nobody_can_vouch_for_stops_it(state, code):
+    (found,) = said_of(partition(2, state, lag=None))
+    assert found[:2] == (STOP, code)
+    assert "orders-2" in found[2]
+
+
+def test_a_partition_that_is_gone_stops_it_and_with_an_error_it_is_named_once():
+    assert [each[:2] for each in said_of(partition(state=GONE, lag=None))] == [(STOP, "SourcePartitionGone")]
+    told = error("orders", 0)
+    assert [each[:2] for each in said_of(partition(state=NO_REMOTE, lag=None, error=told), errors=[told])] == [(STOP, "SourceGap")]
+
+
+@pytest.mark.parametrize(("state", "code"), [(DECIDED, "DecisionPending"), (FIRST_SIGHT, "NotCopiedYet")])
+def test_what_the_next_copy_does_is_a_warning(state, code):
+    assert said_of(partition(state=state, note="restart by me"))[0][:2] == (WARNING, code)
+
+
+def test_lag_stops_it_only_beyond_what_was_allowed_and_each_such_partition_is_named():
+    late = [partition(state=BEHIND, lag=10), partition(1, BEHIND, lag=11), partition(2, BEHIND, lag=5_000)]
+    assert [each[1:] for each in said_of(*late, max_lag=10) if each[0] == STOP] == [
+        ("WaveBehind", "orders: 2 of 3 partitions are more than 10 records behind: 1 (11), 2 (5,000).")
+    ]
+    assert not [each for each in said_of(*late, max_lag=5_000) if each[0] == STOP]
+    assert not [each for each in said_of(*late) if each[0] == STOP]
+    assert said_of(*late)[-1][2] == "The wave lags by 5,021 records in all, and by at most 5,000 in one partition."
+
+
+def test_zero_is_a_limit_too():
+    assert said_of(partition(state=BEHIND, lag=1), max_lag=0)[0][0] == STOP
+
+
+def test_partitions_of_other_topics_are_not_judged():
+    assert said_of(partition(topic="payments", state=PAUSED, note="PartitionsPaused")) == []

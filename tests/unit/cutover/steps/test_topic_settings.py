@@ -5,8 +5,8 @@ from types import SimpleNamespace as Answer
 import pytest
 
 from kafka_mirror.config import load
-from kafka_mirror.cutover.steps import topic_settings
-from kafka_mirror.cutover.steps.topic_settings import check_acls, check_configs, check_rights
+from kafka_mirror.cutover.steps import preflight
+from kafka_mirror.cutover.steps.preflight import check_acls, check_configs, check_rights
 from kafka_mirror.cutover.wave.step import INFORMATION, STOP, WARNING
 from kafka_mirror.errors import AuthorizationRefused
 from kafka_mirror.kafka.model import LITERAL, PREFIXED, Acl, ConfigEntry, Partition, PatternAcl, Topic
@@ -105,7 +105,7 @@ def findings_of(flow, monkeypatch):
 
     def call(source, target, of=flow):
         acls = {alias: there if there is None else frozenset(there) for alias, there in (("east", source), ("west", target))}
-        monkeypatch.setattr(topic_settings, "pattern_acls", lambda cluster: acls[cluster.alias])
+        monkeypatch.setattr(preflight, "pattern_acls", lambda cluster: acls[cluster.alias])
         return list(check_acls(of, ["orders"], Side("east"), Side("west")))
 
     return call
@@ -218,7 +218,7 @@ def test_acls_that_a_cluster_hides_are_a_right_that_is_lacking(flow, monkeypatch
             raise AuthorizationRefused(cluster.alias, "DESCRIBE", "the cluster")
         return frozenset()
 
-    monkeypatch.setattr(topic_settings, "pattern_acls", read)
+    monkeypatch.setattr(preflight, "pattern_acls", read)
     (lacking,) = check_acls(flow, ["orders"], Side("east"), Side("west"))
     assert (lacking.kind, lacking.code) == (WARNING, "RightMissing")
     assert f"Cluster '{hidden}' does not let the mirror DESCRIBE" in lacking.message

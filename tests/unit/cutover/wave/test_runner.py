@@ -1,10 +1,10 @@
-"""The runner of a wave's steps: their order, where a run goes on, and what it notes."""
+"""The runner of a wave's steps: their order, where a run goes on, what it notes, and what a roll back takes back."""
 
 import dataclasses
 
 import pytest
 
-from kafka_mirror.cutover.wave.record import RUNNING
+from kafka_mirror.cutover.wave.record import ROLLED_BACK, RUNNING, TAKEN_BACK, TAKING_BACK
 from kafka_mirror.cutover.wave.runner import WaveRunner, find_missing_step
 from kafka_mirror.cutover.wave.step import (
     AUDIT_GATE,
@@ -203,3 +203,57 @@ def test_a_run_that_was_killed_once_its_last_step_was_done_does_none_behind_it_w
 def test_a_failover_that_is_asked_up_to_a_step_that_it_lacks_ends_in_front_of_it(steps):
     runner(steps, notebook(FAILOVER), mode=FAILOVER).run(until=FENCE)
     assert steps.calls == [PREFLIGHT]
+
+
+@pytest.fixture
+def notes():
+    book = notebook(done=(PREFLIGHT, CATCH_UP, FENCE, MOVE_GROUPS))
+    book.write(dataclasses.replace(book.record, state=TAKING_BACK))
+    return book
+
+
+def take_back(steps, notes, **options):
+    options = dataclasses.replace(OPTIONS, **options)
+    return WaveRunner("east->west", None, notes, options, Clock(), steps.for_mode(notes.record.mode)).take_back()
+
+
+def test_the_last_step_is_taken_back_first(steps, notes):
+    take_back(steps, notes)
+    assert steps.calls == ["rollback move-groups", "rollback fence"]
+    assert notes.record.state == ROLLED_BACK
+    assert notes.record.ended is not None
+    assert {step for step, note in notes.record.steps.items() if note.state == TAKEN_BACK} == {FENCE, MOVE_GROUPS}
+
+
+def test_a_step_that_never_began_is_not_taken_back(steps):
+    take_back(steps, notebook(done=(PREFLIGHT, CATCH_UP, FENCE)))
+    assert steps.calls == ["rollback fence"]
+
+
+def test_what_was_taken_back_stays_so_when_the_next_one_cannot(steps, notes):
+    steps.taken_back[FENCE] = StepOutcome(FENCE, STOPPED, findings=(stop(ErrorReport("RightMissing", "It stays.")),))
+    assert [outcome.state for outcome in take_back(steps, notes)] == [DONE, STOPPED]
+    assert notes.record.state == TAKING_BACK
+    steps.calls.clear()
+    steps.taken_back.clear()
+    take_back(steps, notes)
+    assert steps.calls == ["rollback fence"]
+    assert notes.record.state == ROLLED_BACK
+
+
+def test_a_dry_run_asks_all_and_notes_nothing(steps, notes):
+    before = notes.record
+    take_back(steps, notes, dry_run=True)
+    assert steps.calls == ["rollback move-groups", "rollback fence"]
+    assert notes.record == before
+
+
+def test_a_dry_run_says_what_would_be_taken_back(steps, notes):
+    said = []
+    take_back(steps, notes, dry_run=True, progress=said.append)
+    assert said == [
+        "move-groups would be taken back.",
+        "move-groups: would do.",
+        "fence would be taken back.",
+        "fence: would do.",
+    ]

@@ -5,11 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_mirror.cutover.steps import fence_acls
-from kafka_mirror.cutover.wave.record import OPENED, ROLLED_BACK, UNDER_WAY
+from kafka_mirror.cutover.wave.record import OPENED, ROLLED_BACK, TAKING_BACK, UNDER_WAY
 from kafka_mirror.cutover.wave.step import AUDIT_GATE, FAILOVER, FENCE, LAST_COPY, MOVE_GROUPS, OPEN, PREFLIGHT
-from kafka_mirror.errors import FlowClosed, MirrorError, WaveHeld, WaveIsOpen, WaveRunElsewhere
+from kafka_mirror.errors import FlowClosed, MirrorError, WaveDiffers, WaveHeld, WaveIsOpen, WaveRollsBack, WaveRunElsewhere, WaveUnknown
 from kafka_mirror.kafka.model import Committed
-from tests.unit.cutover.wave.wave_world import BY_CHECKPOINT, EXACT, PARTITIONS, Killed, World
+from tests.unit.cutover.wave.wave_world import BY_CHECKPOINT, EXACT, PARTITIONS, World
+from tests.wave_notes import Killed
 
 
 def in_turn(*acts):
@@ -390,3 +391,38 @@ def test_a_run_that_wakes_takes_back_its_acl_also_if_the_broker_that_it_asks_doe
     world.before_call = stand_still
     assert isinstance(ended(until(FENCE), world), WaveRunElsewhere)
     assert world.denied == set()
+
+
+def test_the_name_of_a_wave_stays_taken_by_its_topics_and_its_mode():
+    world = World()
+    world.run(until=FENCE)
+    before = world.stored.waves["w"]
+    with pytest.raises(WaveDiffers, match="was begun with topics"):
+        world.run("w", ("payments",))
+    with pytest.raises(WaveDiffers, match="the mode planned"):
+        world.fail_over("w")
+    assert world.stored.waves == {"w": before}
+    world.run()
+    with pytest.raises(WaveDiffers, match="was begun with topics"):
+        world.run("w", ("payments",))
+
+
+def test_a_roll_back_that_was_killed_is_ended_before_the_wave_begins_anew():
+    calls = count_of(World.roll_back, until(MOVE_GROUPS))
+    world = World()
+    until(MOVE_GROUPS)(world)
+    killed_at(len(world.calls) + calls.index("delete ACLs"))(world, World.roll_back)
+    assert world.stored.waves["w"].state == TAKING_BACK
+    with pytest.raises(WaveRollsBack):
+        world.run()
+    world.roll_back()
+    assert world.roll_back().outcomes == ()
+    record = world.run().record
+    assert (record.attempt, record.state) == (2, OPENED)
+
+
+def test_a_wave_that_is_not_there_cannot_be_rolled_back():
+    world = World()
+    world.run(until=PREFLIGHT)
+    with pytest.raises(WaveUnknown, match="it has w"):
+        world.roll_back("x")

@@ -12,8 +12,8 @@ from unittest.mock import patch
 from kafka_mirror.copy import lane_writer
 from kafka_mirror.cutover.failover import close_flow
 from kafka_mirror.cutover.failover import steps as failover
-from kafka_mirror.cutover.steps import fence, fence_acls, group_placement, move_groups, open_ledgers, open_wave
-from kafka_mirror.cutover.steps.group_placement import GroupAim, GroupPlacer
+from kafka_mirror.cutover.steps import fence, fence_acls, move_groups, open_ledgers, open_wave
+from kafka_mirror.cutover.steps.move_groups import GroupAim, GroupPlacer
 from kafka_mirror.cutover.steps.opposite_flow import OppositeFlow
 from kafka_mirror.cutover.wave import control_notes as wave_notes
 from kafka_mirror.cutover.wave import run
@@ -25,12 +25,12 @@ from kafka_mirror.errors import DecidedMeanwhile, KafkaFailure
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.groups import GroupDescription
 from kafka_mirror.kafka.model import Acl, Committed, LogOffsets, Partition, PatternAcl, Topic
+from kafka_mirror.kafka.transactions import Fenced
 from kafka_mirror.ledger.clusters import TargetState
 from kafka_mirror.ledger.control_records import CLOSED, MOVED, RETURNED
 from kafka_mirror.ledger.decisions import Decisions
 from kafka_mirror.ledger.record import Writer
 from kafka_mirror.ledger.topic import LedgerView
-from tests.unit.cutover.memory_groups import MemoryGroups, MemoryTransaction
 from tests.unit.ledger_records import WRITTEN_AT, ledger_record
 
 TOPICS = ("orders", "payments")
@@ -40,10 +40,6 @@ EXACT = {PARTITIONS[0]: 7, PARTITIONS[1]: 11}
 """Where the group `billing` goes on in a planned wave."""
 BY_CHECKPOINT = {PARTITIONS[0]: 6, PARTITIONS[1]: 11}
 """Where it goes on in a failover."""
-
-
-class Killed(BaseException):
-    """The process is gone at this very place."""
 
 
 class World:
@@ -221,7 +217,7 @@ class World:
                 "list_flows_beside": self.beside,
                 "Cluster": lambda *_: _entered(self.sides.target),
             },
-            group_placement: {"describe_groups": self._describe_groups, "_PAUSES": (0.0, 0.0, 0.0)},
+            move_groups: {"describe_groups": self._describe_groups, "_PAUSES": (0.0, 0.0, 0.0)},
             open_wave: {
                 **asked,
                 "find_opposite_flow": lambda *_: OppositeFlow(opposite, same=TOPICS[:1]),
@@ -306,6 +302,48 @@ class MemoryControl:
             raise DecidedMeanwhile(self.topic)
         self._flow.log += decisions
         self._read_end = len(self._flow.log)
+
+
+class MemoryGroups:
+    """The one group of the target."""
+
+    def __init__(self, world):
+        self.world, self.offsets = world, {}
+
+    def read_committed(self, names, _errors):
+        self.world.call("list positions")
+        return {name: dict(self.offsets) for name in names}
+
+
+class MemoryTransaction:
+    """A transaction of positions under the transactional id of those who write a control topic."""
+
+    def __init__(self, flow):
+        self._flow, self._wanted = flow, {}
+        flow.world.call("begin a transaction")
+        flow.decider_epoch += 1
+        self._epoch = flow.decider_epoch
+
+    def add(self, wanted, _errors):
+        self._call("add positions to a transaction")
+        self._wanted = dict(wanted)
+        return {name: {} for name in wanted}
+
+    def commit(self):
+        self._call("commit positions")
+        for tp, committed in (each for positions in self._wanted.values() for each in positions.items()):
+            if committed is None:
+                self._flow.world.sides.target_groups.offsets.pop(tp, None)
+            else:
+                self._flow.world.sides.target_groups.offsets[tp] = committed
+
+    def abort(self):
+        """Nothing of it was seen."""
+
+    def _call(self, what):
+        self._flow.world.call(what)
+        if self._flow.decider_epoch != self._epoch:
+            raise Fenced
 
 
 class MemoryCluster:
