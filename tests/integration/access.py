@@ -12,6 +12,8 @@ from services.waiting import PATIENCE, eventually
 LONG_BEFORE = 30
 """Seconds: half of the minute of `admin.timeout.ms` that is waited when nothing is noticed."""
 
+CLUSTER = "kafka-cluster"
+"""What Kafka calls the resource of a whole cluster in its ACLs."""
 JAAS = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="mirror" password="{}";'
 PASSWORD, WRONG = "mirror", "battery staple"
 
@@ -80,14 +82,22 @@ def only_error(flow):
     return error
 
 
+def login_of(password=PASSWORD):
+    """Java's settings of a client that logs in as `mirror`."""
+    return {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.jaas.config": JAAS.format(password)}
+
+
+def logged_in(guarded):
+    """The properties of a flow that logs in as `mirror` on both sides."""
+    sides = {"source": guarded[0], "target": guarded[1]}
+    settings = {f"{side}.{name}": value for side in sides for name, value in login_of().items()}
+    settings |= {f"{side}.bootstrap.servers": cluster.secure_bootstrap for side, cluster in sides.items()}
+    return {"offset-syncs.topic.location": "target", **settings}
+
+
 def with_user(pair, sides, cluster, password=PASSWORD, extra=None):
     """The pair's properties, with `source`, `target` or both by the SASL listener of a cluster."""
-    login = {
-        "bootstrap.servers": cluster.secure_bootstrap,
-        "security.protocol": "SASL_PLAINTEXT",
-        "sasl.mechanism": "PLAIN",
-        "sasl.jaas.config": JAAS.format(password),
-    }
+    login = {"bootstrap.servers": cluster.secure_bootstrap, **login_of(password)}
     named = {f"{side}.{name}": value for side in sides.split() for name, value in login.items()}
     ours = {"source->target.mirror.lanes": "2", "source->target.offset-syncs.topic.location": "target"}
     return pair.properties(extra={**named, **ours, **(extra or {})})

@@ -1,9 +1,12 @@
 """A flow between the shared clusters that is the test's alone, run in this process."""
 
+import json
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import pytest
 
+from kafka_mirror.__main__ import main
 from kafka_mirror.config import load
 from services.flow_in_process import Mirroring
 from services.flows import ClusterPair
@@ -33,6 +36,20 @@ def make_mirroring(oracle: Oracle) -> Callable[..., Mirroring]:
 def mirroring(pair: ClusterPair, make_mirroring: Callable[..., Mirroring]) -> Mirroring:
     """The flow of this test with four lanes."""
     return make_mirroring(pair)
+
+
+@pytest.fixture
+def mirror(pair: ClusterPair, capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, Any]]:
+    """`mirror("copy", "--without-spark")`: the command line on the pair's flow with four lanes; exit code, and the flow's part of the JSON
+    document."""
+    file = pair.properties(extra={"source->target.mirror.lanes": "4", "admin.timeout.ms": ADMIN_TIMEOUT_MS})
+
+    def run(*arguments: str) -> tuple[int, Any]:
+        code = main(["--config", str(file), *arguments, "--flow", pair.flow, "--json"])
+        (flow,) = json.loads(capsys.readouterr().out)["flows"]
+        return code, flow
+
+    return run
 
 
 @pytest.fixture

@@ -2,48 +2,45 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
-from kafka_mirror.config import load
+from kafka_mirror.config import Flow, load
 from kafka_mirror.cutover.steps.open_wave import step
 from kafka_mirror.cutover.wave.control_notes import write_next
 from kafka_mirror.cutover.wave.move import open_move
 from kafka_mirror.cutover.wave.selection import Wave
 from kafka_mirror.cutover.wave.step import StepOptions, StepOutcome
+from kafka_mirror.kafka.cluster import Cluster
+from kafka_mirror.kafka.groups import GroupTransaction
 from kafka_mirror.ledger.clusters import control_of
-from kafka_mirror.ledger.control import Control
 from kafka_mirror.ledger.control_records import Decision
 from kafka_mirror.ledger.decisions import Decisions
 from services.flow_in_process import Mirroring
 from services.flows import ClusterPair
 from services.oracle import Oracle
 from services.waiting import ADMIN_TIMEOUT_MS
+from tests.wave_notes import NotesInMemory
 
 IDENTITY = "org.apache.kafka.connect.mirror.IdentityReplicationPolicy"
 
 
-class Killed(BaseException):
-    """The process is gone at this very place."""
+class NotesOnTarget(NotesInMemory):
+    """A wave's notes in memory; what is decided goes to the flow's control topic."""
 
+    def __init__(self, flow: Flow) -> None:
+        super().__init__()
+        self._flow = flow
 
-@dataclass
-class Notes:
-    """What the control topic keeps of a wave; `writes` counts all that was written, here and elsewhere."""
-
-    control: Control
-    facts: dict[str, Mapping[str, Any]] = field(default_factory=dict)
-
-    def check(self) -> None:
-        """Nobody takes a wave from a test."""
+    def begin(self) -> GroupTransaction:
+        self.target = self._open_target()
+        return super().begin()
 
     def decide(self, decisions: Callable[[Decisions], Sequence[Decision]]) -> None:
-        write_next(self.control, lambda: decisions(Decisions(self.control.read())))
+        with self._open_target() as target:
+            control = control_of(self._flow, target)
+            write_next(control, lambda: decisions(Decisions(control.read())))
 
-    def of_step(self, step: str) -> Mapping[str, Any]:
-        return self.facts.get(step, {})
-
-    def keep(self, step: str, facts: Mapping[str, Any]) -> None:
-        self.facts[step] = facts
+    def _open_target(self) -> Cluster:
+        return Cluster(self._flow.target, self._flow.client("target", "admin"), self._flow.request_seconds)
 
 
 @dataclass
@@ -52,16 +49,15 @@ class BothWays:
 
     there: Mirroring
     back: Mirroring
-    notes: dict[str, Notes] = field(default_factory=dict)
+    notes: dict[str, NotesOnTarget] = field(default_factory=dict)
 
     def open(self, mirroring: Mirroring, *topics: str, dry_run: bool = False, anew: bool = True) -> StepOutcome:
         """Opens a wave of these topics; `anew` False: the same wave once more, with what was noted of it."""
         options = StepOptions("wave-1", "a person", "a test", dry_run=dry_run)
         with open_move(mirroring.flow, Wave(topics)) as move:
-            control, noted = control_of(mirroring.flow, move.sides.target), self.notes.get(mirroring.flow.name)
-            notes = Notes(control, noted.facts if noted is not None and not anew else {})
-            self.notes[mirroring.flow.name] = notes
-            return step(move, notes, options)
+            if anew or mirroring.flow.name not in self.notes:
+                self.notes[mirroring.flow.name] = NotesOnTarget(mirroring.flow)
+            return step(move, self.notes[mirroring.flow.name], options)
 
 
 def both_ways(pair: ClusterPair, oracle: Oracle, extra: Mapping[str, str] | None = None, *, names_kept: bool = True) -> BothWays:

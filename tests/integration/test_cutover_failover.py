@@ -19,7 +19,6 @@ from kafka_mirror.copy.run import copy_in_process
 from kafka_mirror.cutover.failover import steps
 from kafka_mirror.cutover.failover.close_flow import close_flow, reopen_flow
 from kafka_mirror.cutover.failover.steps import survey_failover
-from kafka_mirror.cutover.wave.control_notes import write_next
 from kafka_mirror.cutover.wave.move import open_move
 from kafka_mirror.cutover.wave.selection import Wave
 from kafka_mirror.cutover.wave.step import FAILOVER, StepOptions
@@ -27,15 +26,11 @@ from kafka_mirror.errors import FlowClosed, MirrorError, NotClosed
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.groups.checkpoints import emit
 from kafka_mirror.groups.context import group_context
-from kafka_mirror.kafka.cluster import Cluster
-from kafka_mirror.ledger.clusters import control_of
 from kafka_mirror.ledger.control_records import CLOSED
-from kafka_mirror.ledger.decisions import Decisions
-from kafka_mirror.status.steps import run_step
 from services.consumers import member, read
 from services.oracle import Record
 from services.waiting import PATIENCE
-from tests.wave_notes import NotesInMemory
+from tests.integration.moving_waves import NotesOnTarget
 
 PARTITIONS = 3
 
@@ -111,23 +106,6 @@ def callers(server):
                 connection.settimeout(2)
                 said.append(connection.recv(200))
     return said
-
-
-class TargetNotes(NotesInMemory):
-    """A wave's notes in memory; what is decided goes to the flow's control topic."""
-
-    def __init__(self, flow):
-        super().__init__()
-        self._flow = flow
-
-    def begin(self):
-        self.target = Cluster(self._flow.target, self._flow.client("target", "admin"), self._flow.request_seconds)
-        return super().begin()
-
-    def decide(self, decisions):
-        with Cluster(self._flow.target, self._flow.client("target", "admin"), self._flow.request_seconds) as target:
-            control = control_of(self._flow, target)
-            write_next(control, lambda: decisions(Decisions(control.read())))
 
 
 def values(oracle, bootstrap, topic):
@@ -229,7 +207,7 @@ def test_what_is_lost_lies_within_what_is_said_and_groups_miss_nothing_that_is_o
 
     positions = {each.key[1]: each for each in survey.positions}
     assert {each.key[0] for each in survey.positions} == {lost.group}
-    notes = TargetNotes(lost.mirroring.flow)
+    notes = NotesOnTarget(lost.mirroring.flow)
     options = StepOptions("wave-1", "ana", "the site is gone", FAILOVER, dry_run=False)
     with open_move(lost.mirroring.flow, lost.wave, FAILOVER) as move:
         assert steps.run_preflight(move, notes, options).is_done

@@ -1,4 +1,5 @@
-"""The write fence on real brokers: with ACLs on clusters with Kafka's own authorizer, and by hand."""
+"""The write fence on real brokers: with ACLs on clusters with Kafka's own authorizer, and by hand; and waves forth and back, whom their
+ACLs hold off, and when they go."""
 
 import threading
 from types import SimpleNamespace
@@ -6,20 +7,20 @@ from types import SimpleNamespace
 import pytest
 from confluent_kafka import Producer
 
-from kafka_mirror.cutover.steps import fence
+from kafka_mirror.cutover.steps import fence, open_wave
+from kafka_mirror.cutover.steps.preflight import preflight
 from kafka_mirror.cutover.wave.move import open_move
+from kafka_mirror.cutover.wave.run import run_wave
 from kafka_mirror.cutover.wave.selection import Wave
-from kafka_mirror.cutover.wave.step import DONE, FENCE, LAST_WRITE_MS, QUIET_SINCE_MS, STOPPED, WAITING
+from kafka_mirror.cutover.wave.step import DONE, FENCE, LAST_WRITE_MS, OPEN, QUIET_SINCE_MS, STOPPED, WAITING
 from kafka_mirror.ledger.clusters import clusters
 from kafka_mirror.topics.topic_acls import sync_topic_acls
 from services.oracle import OracleError, Record
 from services.waiting import PATIENCE, eventually
-from tests.integration.access import acl
+from tests.integration.access import CLUSTER, acl, logged_in, login_of
+from tests.integration.moving_waves import both_ways
 from tests.wave_notes import Killed, NotesInMemory
 from tests.wave_notes import waiting_options as options
-
-CLUSTER = "kafka-cluster"
-LOGIN = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="mirror" password="mirror";'
 
 
 def client(cluster, user, **settings):
@@ -36,15 +37,6 @@ def produced(settings, topic, partition=0):
     assert producer.flush(PATIENCE) == 0
     (error,) = outcomes
     return error.name() if error else ""
-
-
-def logged_in(guarded):
-    """The properties of a flow that logs in as `mirror` on both sides."""
-    login = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.jaas.config": LOGIN}
-    sides = dict(zip(("source", "target"), guarded, strict=True))
-    settings = {f"{side}.{name}": value for side in sides for name, value in login.items()}
-    settings |= {f"{side}.bootstrap.servers": cluster.secure_bootstrap for side, cluster in sides.items()}
-    return {"offset-syncs.topic.location": "target", **settings}
 
 
 @pytest.fixture
@@ -113,14 +105,6 @@ def test_a_fence_by_acl_holds_off_every_producer_and_no_reader_and_is_taken_back
     assert eventually(lambda: produced(client(source, "writer"), topic) == "")
 
 
-def test_a_dry_run_changes_nothing(guarded, guarded_flow, oracle, notes):
-    mirroring, topic = guarded_flow()
-    with open_move(mirroring.flow, Wave((topic,))) as move:
-        outcome = fence.step(move, notes, options(by="acl", dry_run=True))
-        assert (outcome.state, outcome.lines[0]) == (DONE, f"{topic}: DENY WRITE for User:* from * would be created")
-    assert (denials(oracle, guarded[0], topic), notes.history) == ([], [])
-
-
 def test_a_transaction_that_is_open_may_end_behind_the_fence_and_is_named_until_it_does(guarded, guarded_flow, notes):
     mirroring, topic = guarded_flow()
     producer = Producer(client(guarded[0], "writer", **{"transactional.id": f"tx-{mirroring.pair.mark}"}))
@@ -171,62 +155,6 @@ def test_a_super_user_is_not_held_off_and_named_as_far_as_kafka_knows_it(guarded
     assert "a DENY does not hold off a super user" in growth.error.next
 
 
-def test_what_is_written_behind_the_fence_is_seen_by_every_later_step(guarded, guarded_flow, oracle, notes):
-    mirroring, topic = guarded_flow()
-    with open_move(mirroring.flow, Wave((topic,))) as move:
-        notes.record(fence.step(move, notes, options(by="acl")))
-        oracle.produce(guarded[0].bootstrap, topic, 3, seed=2, partition=1)
-        (finding,) = fence.find_fence_breaks(move, notes)
-    assert finding.code == "WrittenSinceFence"
-    assert "1 of 2 partitions do not end where they did" in finding.message
-    assert "(+3)" in finding.message
-
-
-def test_acls_of_somebody_else_stay_when_the_fence_is_taken_back(guarded, guarded_flow, oracle, notes, allow):
-    mirroring, topic = guarded_flow()
-    source = guarded[0]
-    allow(source, acl("*", topic, "WRITE", permission="DENY"))
-    with open_move(mirroring.flow, Wave((topic,))) as move:
-        assert notes.record(fence.step(move, notes, options(by="acl"))).state == DONE
-        assert fence.rollback(move, notes, options()).state == DONE
-    assert denials(oracle, source, topic) == ["User:*"]
-
-
-@pytest.mark.parametrize("calls", [0, 1])
-def test_a_run_that_is_killed_while_it_sets_acls_can_be_run_again_and_taken_back(guarded, guarded_flow, oracle, notes, monkeypatch, calls):
-    """Killed behind its note and before the ACL is set, or behind both."""
-    mirroring, topic = guarded_flow()
-    source = guarded[0]
-    from kafka_mirror.cutover.steps import fence_acls
-
-    create = fence_acls.create_acls
-
-    def killed(*arguments):
-        if calls:
-            create(*arguments)
-        raise Killed
-
-    with open_move(mirroring.flow, Wave((topic,))) as move:
-        monkeypatch.setattr(fence_acls, "create_acls", killed)
-        with pytest.raises(Killed):
-            fence.step(move, notes, options(by="acl"))
-        monkeypatch.setattr(fence_acls, "create_acls", create)
-        assert notes.of_step(FENCE)["acls"]["principal"] == ["User:*"]
-        assert fence.rollback(move, NotesOf(notes), options()).state == DONE
-        eventually(lambda: denials(oracle, source, topic) == [])
-        assert notes.record(fence.step(move, notes, options(by="acl"))).state == DONE
-        assert fence.rollback(move, notes, options()).state == DONE
-    assert denials(oracle, source, topic) == []
-
-
-class NotesOf(NotesInMemory):
-    """The same notes, for a try whose own notes are lost again."""
-
-    def __init__(self, notes):
-        super().__init__()
-        self.steps = dict(notes.steps)
-
-
 def test_without_the_right_to_alter_acls_nothing_is_changed(guarded, guarded_flow, oracle, notes):
     mirroring, topic = guarded_flow(rights=("DESCRIBE",))
     with open_move(mirroring.flow, Wave((topic,))) as move:
@@ -268,24 +196,6 @@ def test_names_kept_the_way_back_may_write_once_the_fence_is_lifted_for_it_and_n
         assert (again.state, again.lines, again.facts) == (DONE, (), lifted.facts)
         assert fence.rollback(move, notes, options()).state == DONE
     assert denials(oracle, source, topic) == []
-
-
-def test_a_topic_to_which_everybody_may_write_stays_fenced(guarded, guarded_flow, oracle, notes, allow):
-    mirroring, topic = guarded_flow({"replication.policy.class": "org.apache.kafka.connect.mirror.IdentityReplicationPolicy"})
-    allow(guarded[0], acl("*", topic, "WRITE"), acl("mirror", topic, "WRITE"))
-    with open_move(mirroring.flow, Wave((topic,))) as move:
-        notes.record(fence.step(move, notes, options(by="acl")))
-        outcome = fence.lift_for_way_back(move, notes, options(), way_back_of(mirroring))
-    assert (outcome.state, outcome.findings[0].code) == (STOPPED, "WayBackDenied")
-    assert denials(oracle, guarded[0], topic) == ["User:*"]
-
-
-def test_with_remote_names_the_fence_stays_for_the_way_back_writes_elsewhere(guarded, guarded_flow, oracle, notes):
-    mirroring, topic = guarded_flow()
-    with open_move(mirroring.flow, Wave((topic,))) as move:
-        notes.record(fence.step(move, notes, options(by="acl")))
-        assert fence.lift_for_way_back(move, notes, options(), way_back_of(mirroring)).state == DONE
-    assert denials(oracle, guarded[0], topic) == ["User:*"]
 
 
 def test_by_hand_the_step_waits_until_people_have_stopped_the_producers(mirroring, topic, oracle, notes):
@@ -345,8 +255,7 @@ def test_where_a_topic_without_acls_is_open_to_all_a_fence_by_acl_would_shut_rea
     topic = mirroring.pair.topic("orders")
     oracle.create_topic(source.bootstrap, topic, 1)
     oracle.produce(source.bootstrap, topic, 5, seed=1)
-    login = {"client": {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.jaas.config": LOGIN}}
-    read = {"bootstrap": source.secure_bootstrap, "topic": topic, "isolation": "read_committed", **login}
+    read = {"bootstrap": source.secure_bootstrap, "topic": topic, "isolation": "read_committed", "client": login_of()}
     assert len(oracle.call("dump", 30, **read)) == 5
     with open_move(mirroring.flow, Wave((topic,))) as move:
         outcome = fence.step(move, notes, options(by="acl"))
@@ -355,3 +264,78 @@ def test_where_a_topic_without_acls_is_open_to_all_a_fence_by_acl_would_shut_rea
     oracle.create_acls(source.bootstrap, [acl("*", topic, "WRITE", permission="DENY")])
     with pytest.raises(OracleError, match="TopicAuthorization"):
         eventually(lambda: len(oracle.call("dump", 30, **read)) != 5)
+
+
+# ------------------------------------------------------------ forth and back
+
+
+@pytest.fixture
+def ways(guarded, make_pair, oracle, allow):
+    """`ways(names_kept)`: both flows log in as `mirror`, and `writer` may write to `topic` on either side."""
+
+    def make(*, names_kept):
+        pair = make_pair(*guarded)
+        topic = pair.topic("orders")
+        for cluster in guarded:
+            allow(
+                cluster,
+                acl("mirror", "*", "ALL"),
+                acl("mirror", "*", "ALL", kind="TRANSACTIONAL_ID"),
+                acl("mirror", "*", "ALL", kind="GROUP"),
+            )
+            allow(cluster, acl("mirror", CLUSTER, "ALTER", kind="CLUSTER"), acl("writer", topic, "WRITE"))
+        both = both_ways(pair, oracle, logged_in(guarded), names_kept=names_kept)
+        oracle.create_topic(pair.source_bootstrap, topic, 2)
+        oracle.produce(pair.source_bootstrap, topic, 20, seed=1)
+        return SimpleNamespace(there=both.there, back=both.back, topic=topic, source=guarded[0], target=guarded[1])
+
+    return make
+
+
+def moved(mirroring, topic, name):
+    assert mirroring.copy().errors == ()
+    return run_wave(mirroring.flow, Wave((topic,)), options(by="acl", wave=name))
+
+
+def test_names_kept_the_way_back_writes_after_open_although_a_kill_came_between_and_a_wave_back_lets_producers_in(
+    ways, oracle, monkeypatch
+):
+    both = ways(names_kept=True)
+    topic, there, back = both.topic, both.there, both.back
+    with monkeypatch.context() as patched:
+        patched.setattr(open_wave, "lift_for_way_back", kill)
+        with pytest.raises(Killed):
+            moved(there, topic, "forth")
+    assert denials(oracle, both.source, topic) == ["User:*"]
+    run = run_wave(there.flow, Wave((topic,)), options(by="acl", wave="forth"))
+    assert ([each.step for each in run.outcomes], run.record.state) == ([OPEN], "open"), run
+    assert denials(oracle, both.source, topic) == ["User:writer"]
+    assert produced(client(both.target, "writer"), topic) == ""
+    assert produced(client(both.source, "writer"), topic) == "TOPIC_AUTHORIZATION_FAILED"
+    copied = back.copy()
+    assert (copied.errors, copied.records) == ((), 1)
+
+    assert "FenceGoes" in {each.code for each in preflight(back.flow, Wave((topic,))).findings}
+    run = moved(back, topic, "back")
+    assert run.record.state == "open", run
+    assert denials(oracle, both.source, topic) == []
+    assert eventually(lambda: produced(client(both.source, "writer"), topic) == "")
+    assert denials(oracle, both.target, topic) == ["User:writer"]
+
+
+def test_with_remote_names_a_wave_back_lets_producers_write_again_where_they_came_from(ways, oracle):
+    both = ways(names_kept=False)
+    topic, there, back = both.topic, both.there, both.back
+    assert moved(there, topic, "forth").record.state == "open"
+    assert denials(oracle, both.source, topic) == ["User:*"]
+    oracle.create_topic(both.target.bootstrap, topic, 2)
+    oracle.produce(both.target.bootstrap, topic, 10, seed=2)
+    back.refresh()
+    run = moved(back, topic, "back")
+    assert run.record.state == "open", run
+    assert denials(oracle, both.source, topic) == []
+    assert eventually(lambda: produced(client(both.source, "writer"), topic) == "")
+
+
+def kill(*_):
+    raise Killed

@@ -2,30 +2,11 @@
 
 import json
 
-import pytest
-
 from kafka_mirror.__main__ import main
 from services.consumers import member, read, set_offsets
 from services.oracle import Record
 from services.waiting import ADMIN_TIMEOUT_MS
-from tests.integration.access import acl
-
-CLUSTER = "kafka-cluster"
-LOGIN = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="mirror" password="mirror";'
-SECURED = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.jaas.config": LOGIN}
-
-
-@pytest.fixture
-def mirror(pair, capsys):
-    """The command line on the pair's flow: exit code and the flow's part of the document."""
-    file = pair.properties(extra={"source->target.mirror.lanes": "4", "admin.timeout.ms": ADMIN_TIMEOUT_MS})
-
-    def run(*arguments):
-        code = main(["--config", str(file), *arguments, "--flow", pair.flow, "--json"])
-        (flow,) = json.loads(capsys.readouterr().out)["flows"]
-        return code, flow
-
-    return run
+from tests.integration.access import CLUSTER, acl, logged_in
 
 
 def findings(flow, kind):
@@ -86,10 +67,7 @@ USERS = ("writer", "reader", "analyst", "loader", "auditor", "insider", "mirror"
 def test_rights_and_acls_that_the_move_needs_are_named(guarded, make_pair, oracle, allow, capsys):
     source, target = guarded
     pair = make_pair(source, target)
-    sides = {"source": source, "target": target}
-    settings = {f"{side}.{name}": value for side, cluster in sides.items() for name, value in SECURED.items()}
-    settings |= {f"{side}.bootstrap.servers": cluster.secure_bootstrap for side, cluster in sides.items()}
-    settings |= {"offset-syncs.topic.location": "target", "source->target.mirror.lanes": "4", "admin.timeout.ms": ADMIN_TIMEOUT_MS}
+    settings = {**logged_in(guarded), "source->target.mirror.lanes": "4", "admin.timeout.ms": ADMIN_TIMEOUT_MS}
     file, topic, group = pair.properties(extra=settings), pair.topic("orders"), f"billing-{pair.mark}"
     oracle.create_topic(source.bootstrap, topic, 1)
     oracle.produce(source.bootstrap, topic, 10, seed=1)

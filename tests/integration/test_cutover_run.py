@@ -1,6 +1,5 @@
 """`cutover run` on real brokers, from the preflight to the report: a wave that moves, one that is killed, one that is taken back."""
 
-import json
 import os
 import signal
 import subprocess
@@ -8,32 +7,13 @@ import sys
 
 import pytest
 
-from kafka_mirror.__main__ import main
 from kafka_mirror.cutover.wave.step import MOVE_GROUPS, STEPS
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from services.consumers import groups_of, read_offsets, set_offsets
-from services.waiting import ADMIN_TIMEOUT_MS
 
 MOST_PAUSE_SECONDS = 600
 """A pause is seconds, neither milliseconds nor a time of day."""
 FAST = ("--quiet-seconds", "1", "--wait", "30", "--reason", "a test")
-
-
-@pytest.fixture
-def file(pair):
-    return pair.properties(extra={"source->target.mirror.lanes": "4", "admin.timeout.ms": ADMIN_TIMEOUT_MS})
-
-
-@pytest.fixture
-def mirror(pair, file, capsys):
-    """The command line on the pair's flow: exit code and the flow's part of the document."""
-
-    def run(*arguments):
-        code = main(["--config", str(file), *arguments, "--flow", pair.flow, "--json"])
-        (flow,) = json.loads(capsys.readouterr().out)["flows"]
-        return code, flow
-
-    return run
 
 
 @pytest.fixture
@@ -101,9 +81,10 @@ def test_positions_that_changed_on_either_side_since_they_were_moved_are_moved_a
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_a_run_that_is_killed_at_a_step_goes_on(pair, topic, group, mirror, file, step):
+def test_a_run_that_is_killed_at_a_step_goes_on(pair, topic, group, mirror, step):
     wave = ("--topics", topic, "--groups", group, "--wave", "killed")
-    command = [sys.executable, "-m", "kafka_mirror", "--config", str(file), "cutover", "run", "--flow", pair.flow, *wave, *FAST]
+    file = str(pair.directory / "mm2.properties")
+    command = [sys.executable, "-m", "kafka_mirror", "--config", file, "cutover", "run", "--flow", pair.flow, *wave, *FAST]
     with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, env=dict(os.environ)) as process:
         for line in process.stderr:
             if f" {step} begins." in line:

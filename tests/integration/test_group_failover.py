@@ -24,19 +24,6 @@ from tests.integration.second_disk import SecondDisk
 
 
 @pytest.fixture
-def mirror(pair, capsys):
-    """The command line on the pair's flow."""
-    file = pair.properties(extra={"source->target.mirror.lanes": "4", "admin.timeout.ms": ADMIN_TIMEOUT_MS})
-
-    def run(*arguments):
-        code = main(["--config", str(file), *arguments, "--flow", pair.flow, "--json"])
-        (flow,) = json.loads(capsys.readouterr().out)["flows"]
-        return code, flow
-
-    return run
-
-
-@pytest.fixture
 def groups(pair):
     """Names of groups that are this test's alone."""
     return lambda name: f"{name}-{pair.mark}"
@@ -164,18 +151,6 @@ def test_a_recreated_topic_has_no_answer_until_the_mirror_has_gone_on_and_then_a
     assert emitted(mirroring).written == 0
 
 
-def test_a_group_that_went_back_is_written_and_one_whose_position_moves_by_itself_is_not(mirroring, pair, oracle, topic, groups):
-    mirroring.refresh()
-    mirroring.copy()
-    name = groups("reader")
-    seen = []
-    for offset in (10, 20, 5, 5, 20):
-        set_offsets(pair.source_bootstrap, name, {(topic, 0): offset}, f"note {offset}")
-        seen.append(emitted(mirroring).written)
-    assert seen == [1, 1, 1, 0, 1]
-    assert [(each.upstream, each.metadata) for each in checkpoints(mirroring, {name})][-1] == (20, "note 20")
-
-
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
 def test_idle_groups_go_on_on_the_target_and_active_ones_are_left_alone(protocol, mirroring, pair, oracle, topic, groups):
     mirroring.refresh()
@@ -213,16 +188,6 @@ def test_a_group_that_comes_to_life_between_look_and_commit_is_reported_and_left
     assert (state, count) == ("skipped", 0)
     assert "came to life on the target" in reason
     assert read_offsets(pair.target_bootstrap, name) == {}
-
-
-def test_what_is_committed_lies_within_the_remote_log(mirroring, pair, oracle, topic, groups):
-    mirroring.refresh()
-    mirroring.copy()
-    name, remote = groups("slow"), pair.remote(topic)
-    set_offsets(pair.source_bootstrap, name, {(topic, 0): 2, (topic, 1): 2})
-    oracle.delete_records(pair.target_bootstrap, remote, {0: 7})
-    assert synced(mirroring, name)[:2] == ("synced", 2)
-    assert {tp.partition: offset for tp, offset in read_offsets(pair.target_bootstrap, name).items()} == {0: 7, 1: 2}
 
 
 def with_a_group(mirroring, topic, name, partitions):
@@ -321,15 +286,6 @@ def test_readers_of_remote_topics_are_sent_to_the_topic_itself(make_pair, make_m
     [behind_marker] = [each.end for each in oracle.count(there.target_bootstrap, origin)]
     set_offsets(there.target_bootstrap, name, {(origin, 0): behind_marker})
     assert synced(forward, name) == ("up to date", 0, ""), "what it has read on one side it has read on the other"
-
-
-def test_nothing_but_the_record_of_mirrormaker_2_is_in_key_and_value(mirroring, pair, topic, groups):
-    mirroring.refresh()
-    mirroring.copy()
-    set_offsets(pair.source_bootstrap, groups("reader"), {(topic, 0): 3}, "ä")
-    emitted(mirroring)
-    (found,) = checkpoints(mirroring, {groups("reader")})
-    assert mm2.decode_checkpoint(found.key, found.value) == mm2.Checkpoint(groups("reader"), pair.remote(topic), 0, 3, 3, "ä")
 
 
 def test_offset_syncs_of_mirrormaker_2_fill_in_what_the_ledger_does_not_know(make_mirroring, pair, oracle, topic, mirror, groups):

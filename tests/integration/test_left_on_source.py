@@ -1,16 +1,13 @@
 """What is written on the source behind the opening of a wave is named by whoever looks, for as long as it stands there."""
 
-import json
-
 from confluent_kafka import TopicPartition as ClientTopicPartition
 from confluent_kafka.admin import AdminClient
 
-from kafka_mirror.__main__ import main
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.status.observe import status
 from services.oracle import Record
-from services.waiting import ADMIN_TIMEOUT_MS, PATIENCE
+from services.waiting import PATIENCE
 from tests.integration.moving_waves import both_ways
 
 FAST = ("--quiet-seconds", "1", "--wait", "30", "--reason", "a test")
@@ -26,13 +23,7 @@ def late(oracle, bootstrap, topic, partition, records):
     oracle.produce_records(bootstrap, topic, [Record(b"late", b"%d" % number, partition=partition) for number in range(records)])
 
 
-def test_what_a_forgotten_producer_writes_is_named_by_status_waves_and_report_until_somebody_deletes_it(pair, oracle, topic, capsys):
-    file = pair.properties(extra={"source->target.mirror.lanes": "4", "admin.timeout.ms": ADMIN_TIMEOUT_MS})
-
-    def mirror(*arguments):
-        code = main(["--config", str(file), *arguments, "--flow", pair.flow, "--json"])
-        return code, json.loads(capsys.readouterr().out)["flows"][0]
-
+def test_what_a_forgotten_producer_writes_is_named_by_status_waves_and_report_until_somebody_deletes_it(pair, oracle, topic, mirror):
     assert mirror("copy", "--without-spark")[0] == 0
     code, flow = mirror("cutover", "run", "--topics", topic, *FAST)
     assert (code, flow["result"]["report"]["written_on_source"]) == (0, []), flow

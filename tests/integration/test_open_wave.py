@@ -19,7 +19,8 @@ from kafka_mirror.status.status import MOVED
 from services.consumers import set_offsets
 from services.oracle import Record
 from tests.integration.left_behind import refusal
-from tests.integration.moving_waves import Killed, both_ways
+from tests.integration.moving_waves import both_ways
+from tests.wave_notes import Killed
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ from kafka_mirror.copy.batches.target import BatchProducer
 from kafka_mirror.cutover.wave.record import OPENED, ROLLED_BACK
 from kafka_mirror.cutover.wave.run import read_waves, roll_back, run_wave
 from kafka_mirror.cutover.wave.selection import Wave
-from kafka_mirror.cutover.wave.step import FAILOVER, MOVE_GROUPS, StepOptions
-from kafka_mirror.errors import MirrorError, WaveHeld, WaveIsOpen, WaveRunElsewhere
+from kafka_mirror.cutover.wave.step import MOVE_GROUPS, StepOptions
+from kafka_mirror.errors import WaveIsOpen, WaveRunElsewhere
 from kafka_mirror.groups.checkpoints import emit
 from kafka_mirror.groups.context import group_context
 from kafka_mirror.kafka.groups import GroupTransaction
@@ -19,10 +19,7 @@ from kafka_mirror.ledger.control import Control
 from kafka_mirror.ledger.control_records import MOVED
 from services.consumers import read_offsets, set_offsets
 from services.oracle import Record
-
-
-class Killed(BaseException):
-    """The process is gone at this very place."""
+from tests.wave_notes import Killed
 
 
 @pytest.fixture
@@ -164,44 +161,6 @@ def test_a_killed_open_is_rolled_back_to_a_flow_that_copies(mirroring, parcels, 
     assert positions(mirroring, sorters) == {}
     assert_copies_again(mirroring, parcels)
     assert run_wave(mirroring.flow, Wave((parcels,)), options()).record.state == OPENED
-
-
-def test_an_open_that_was_killed_behind_the_control_topic_is_not_rolled_back_and_is_run_to_its_end(
-    mirroring, parcels, sorters, monkeypatch
-):
-    run_wave(mirroring.flow, Wave((parcels,)), options(), until=MOVE_GROUPS)
-    there = positions(mirroring, sorters)
-    with monkeypatch.context() as patch:
-        write = Control.write_next
-
-        def moved(control, decisions):
-            write(control, decisions)
-            if any(decision.decision == MOVED for decision in decisions):
-                die()
-
-        patch.setattr(Control, "write_next", moved)
-        with pytest.raises(Killed):
-            run_wave(mirroring.flow, Wave((parcels,)), options())
-    with pytest.raises(WaveIsOpen) as refused:
-        roll_back(mirroring.flow, options())
-    assert "Move back by a wave in the other direction" in refused.value.next
-    assert positions(mirroring, sorters) == there
-    assert run_wave(mirroring.flow, Wave((parcels,)), options()).record.state == OPENED
-
-
-def test_a_planned_wave_under_an_open_failover_is_rolled_back_without_its_positions(mirroring, parcels, sorters):
-    run_wave(mirroring.flow, Wave((parcels,)), options("planned"), until=MOVE_GROUPS)
-    with pytest.raises(WaveHeld):
-        run_wave(mirroring.flow, Wave((f"{parcels[:-1]}.*",)), options("wider"))
-    assert run_wave(mirroring.flow, Wave((parcels,)), options("lost", mode=FAILOVER)).record.state == OPENED
-    remote = mirroring.pair.remote(parcels)
-    set_offsets(mirroring.target, sorters, {(remote, 2): 12})
-    with pytest.raises(MirrorError, match="was closed by ada"):
-        run_wave(mirroring.flow, Wave((parcels,)), options("planned"))
-    outcome = roll_back(mirroring.flow, options("planned"))
-    assert outcome.record.state == ROLLED_BACK
-    assert positions(mirroring, sorters) == {0: 4, 2: 12}
-    assert any("2 positions stay, for the wave lost is open" in line for line in outcome.outcomes[0].lines)
 
 
 def test_a_process_that_is_frozen_in_a_step_and_rolled_back_meanwhile_leaves_nothing_when_it_goes_on(mirroring, parcels, sorters):
