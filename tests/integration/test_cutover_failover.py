@@ -27,6 +27,7 @@ from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.groups.checkpoints import emit
 from kafka_mirror.groups.context import group_context
 from kafka_mirror.ledger.control_records import CLOSED
+from kafka_mirror.status.steps import run_step
 from services.consumers import member, read
 from services.oracle import Record
 from services.waiting import PATIENCE

@@ -85,9 +85,9 @@ def resume_offsets(flow: Flow, source: Cluster, records: Records) -> ResumeOffse
 def list_waiting_restarts(records: Records, decisions: Decisions) -> list[tuple[TopicPartition, str]]:
     """The restarts that were decided and that no copy has done, in words."""
     return [
-        (tp, decision.told_as(f"restart at source offset {decision.offset}"))
+        (tp, decision.describe_as(f"restart at source offset {decision.offset}"))
         for tp, record in sorted(records.items())
-        for decision in decisions.of(tp)
+        for decision in decisions.select(tp)
         if decision.decision == RESTART and decision.watermark == record.watermark and not is_applied(record, decision)
     ]
 
