@@ -1,1 +1,1 @@
-"""The real services of tests and demo: Kafka, PostgreSQL, Airflow and an independent comparer. The product never imports it."""
+"""The real services of tests and demo: Kafka, PostgreSQL, Airflow and an independent choose_comparison. The product never imports it."""

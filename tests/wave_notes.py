@@ -36,7 +36,7 @@ class NotesInMemory:
     def read_claimed_acls(self):
         raise AssertionError("nobody takes a wave from a test")
 
-    def of_step(self, step):
+    def read_step(self, step):
         return self.steps.get(step, {})
 
     def keep(self, step, facts):
@@ -51,7 +51,7 @@ class NotesInMemory:
         self.keep(outcome.step, outcome.facts)
         return outcome
 
-    def of_group(self, group):
+    def read_group(self, group):
         return self.groups.get(group, {})
 
     def keep_groups(self, facts):

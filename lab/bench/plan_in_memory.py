@@ -60,7 +60,7 @@ class MemoryCluster:
         """All topics, as metadata lists them."""
         return TopicListing(frozenset(self._names), {})
 
-    def listed_topics(self, names: Iterable[str], errors: object = None) -> dict[str, Topic]:
+    def find_listed_topics(self, names: Iterable[str], errors: object = None) -> dict[str, Topic]:
         """Topics of the listing, as metadata describes them."""
         return self.topics(names)
 
@@ -75,7 +75,7 @@ class MemoryCluster:
         ends = {tp: self._records[tp].watermark + self._new for tp in partitions}
         return {tp: LogOffsets(0, end, end, 0) for tp, end in ends.items()}
 
-    def shared_ends(self, positions: Iterable[LogPosition], seconds: float) -> dict[LogPosition, int]:
+    def find_shared_ends(self, positions: Iterable[LogPosition], seconds: float) -> dict[LogPosition, int]:
         """The logs' ends: no log was ever cut off."""
         return {position: self._records[position.partition].watermark + self._new for position in positions}
 

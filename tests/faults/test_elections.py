@@ -152,7 +152,7 @@ def test_a_lane_hears_of_a_truncated_source_whose_plan_did_not(after: AfterElect
     mirroring, before = flow.mirroring, flow.remote_records(1)
     ledger = mirroring.ledger()
     with monkeypatch.context() as patch:
-        patch.setattr(Cluster, "shared_ends", lambda *_: {})
+        patch.setattr(Cluster, "find_shared_ends", lambda *_: {})
         unanswered = plan(mirroring.flow)
         with pytest.raises(SourceUnreadable):
             compare_source(mirroring.flow, (flow.topic,))

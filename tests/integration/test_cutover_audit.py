@@ -30,7 +30,7 @@ class Gate:
         with open_move(self.flow, self.wave) as move:
             outcome = audit_gate.step(move, self.notes, step_options(**options))
         if outcome.facts and outcome.state == DONE:
-            self.notes.keep(AUDIT_GATE, {**self.notes.of_step(AUDIT_GATE), **outcome.facts})
+            self.notes.keep(AUDIT_GATE, {**self.notes.read_step(AUDIT_GATE), **outcome.facts})
         return outcome
 
     def ahead(self, **options):

@@ -93,7 +93,7 @@ def test_the_last_copy_ends_at_the_exact_ends_behind_the_fence_and_proves_it(mir
         assert (dry.state, dry.lines) == (DONE, ("2 partitions would be copied to the end that the write fence noted.",))
         outcome = notes.record(copies.last_copy(move, notes, options()))
         again = copies.last_copy(move, notes, options())
-    ends = notes.of_step(FENCE)["ends"]
+    ends = notes.read_step(FENCE)["ends"]
     assert (outcome.state, outcome.facts["watermarks"]) == (DONE, ends), outcome
     assert (again.state, again.facts["watermarks"], again.facts["records"]) == (DONE, ends, 0)
     assert watermarks(mirroring, topic) == {TopicPartition(topic, number): end for number, end in enumerate(ends[topic])}

@@ -100,7 +100,7 @@ def test_a_fence_by_acl_holds_off_every_producer_and_no_reader_and_is_taken_back
         assert (again.facts["begun_ms"], again.facts[LAST_WRITE_MS]) == (outcome.facts["begun_ms"], outcome.facts[LAST_WRITE_MS])
         assert denials(oracle, source, topic) == ["User:*"]
         assert notes.record(fence.rollback(move, notes, options())).state == DONE
-        assert (denials(oracle, source, topic), notes.of_step(FENCE)) == ([], {})
+        assert (denials(oracle, source, topic), notes.read_step(FENCE)) == ([], {})
         assert fence.find_fence_breaks(move, notes)[0].code == "NotFenced"
     assert eventually(lambda: produced(client(source, "writer"), topic) == "")
 

@@ -114,7 +114,7 @@ def test_the_notes_have_the_positions_of_before_and_after_and_metadata_moves_wit
         TopicPartition(remote, 0): Committed(5, "ä"),
         TopicPartition(remote, 1): Committed(7),
     }
-    facts = notes.of_group(group)
+    facts = notes.read_group(group)
     assert (facts[BEFORE], facts[AFTER]) == ({remote: {"0": None, "1": 2}}, {remote: {"0": 5, "1": 7}})
     assert move_from_facts(facts).before[TopicPartition(remote, 1)] == Committed(2, "there", 0)
 
@@ -321,7 +321,7 @@ def test_positions_in_what_the_source_has_from_the_target_move_too(make_pair, ma
     assert steps.step().state == DONE
     moved = {TopicPartition(origin, 0): 4, TopicPartition(there.remote(ours), 0): 6}
     assert read_offsets(there.target_bootstrap, group) == moved
-    assert notes.of_step(MOVE_GROUPS)["groups"] == [group]
+    assert notes.read_step(MOVE_GROUPS)["groups"] == [group]
     assert (steps.rollback().state, read_offsets(there.target_bootstrap, group)) == (DONE, {})
     stopped = WaveSteps(make_mirroring(there, topics=ours).flow, Wave((ours,)), notes).step()
     assert (stopped.state, set(codes(stopped))) == (STOPPED, {"GroupTopicLeftOut"}), "a position that would stay behind"

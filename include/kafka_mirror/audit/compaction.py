@@ -88,7 +88,7 @@ class _OneSide:
     def read_records(self) -> Generator[Record, None, None]:
         return self.side.read_records(self.tp, self.part)
 
-    def at(self, offset: int) -> Record | None:
+    def read_at(self, offset: int) -> Record | None:
         with closing(self.side.read_records(self.tp, Part(offset, offset + 1))) as records:
             return next(records, None)
 
@@ -196,11 +196,11 @@ class CompactedComparison:
             # A tombstone that is not copied yet may have taken the key away, and itself have expired since.
             self._untold, foreign = True, set()
         self.unpaired += len(source.keys() ^ target.keys()) - len(missing) - len(foreign)
-        differences = [FoundDifference(MISSING, self._source.at(source[key].offset), None) for key in _find_first(missing, source)]
-        differences += [FoundDifference(FOREIGN, None, self._target.at(target[key].offset)) for key in _find_first(foreign, target)]
+        differences = [FoundDifference(MISSING, self._source.read_at(source[key].offset), None) for key in _find_first(missing, source)]
+        differences += [FoundDifference(FOREIGN, None, self._target.read_at(target[key].offset)) for key in _find_first(foreign, target)]
         changed = {key for key in source.keys() & target.keys() if source[key].content != target[key].content}
         for key in _find_first(changed, source):
-            expected, actual = self._source.at(source[key].offset), self._target.at(target[key].offset)
+            expected, actual = self._source.read_at(source[key].offset), self._target.read_at(target[key].offset)
             if expected is not None and actual is not None:
                 kind = change(expected, actual, stretch.timed)
                 # With another time and another value it is an older record of the key: the newest one is not there.

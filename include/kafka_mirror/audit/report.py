@@ -47,7 +47,7 @@ def errors_of(result: AuditResult, topics: Collection[str] = (), complete: bool 
     why = describe_not_copied(result.totals) + (f" Nothing could be compared of partitions: {unproven:,}." if unproven else "")
     if complete and why:
         errors.append(AuditIncomplete(why.strip()))
-    return (*(error.of_flow(result.flow).report() for error in errors), *result.errors)
+    return (*(error.with_flow(result.flow).report() for error in errors), *result.errors)
 
 
 def lines_of(result: AuditResult) -> list[str]:

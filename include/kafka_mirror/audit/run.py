@@ -86,7 +86,7 @@ def _compare(flow: Flow, source: Cluster, target: Cluster, scope: Scope, context
     of_outcomes = (outcome.error for outcome in outcomes if outcome.error is not None)
     errors = dict.fromkeys((*prepared.errors, *of_outcomes, *prepared.left_on_source))
     isolation = "read_committed" if context.read_committed else "read_uncommitted"
-    reports = tuple(error.of_flow(flow.name) for error in errors)
+    reports = tuple(error.with_flow(flow.name) for error in errors)
     result = AuditResult(flow.name, prepared.time, partitions, reports, prepared.notices, isolation)
     return replace(result, backlog=prepared.backlog, not_begun=prepared.not_begun)
 

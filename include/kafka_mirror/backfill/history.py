@@ -160,7 +160,7 @@ class _Work:
             records=self.records,
             bytes=self.bytes,
             owed=self._count_owed(),
-            errors=tuple(dict.fromkeys(error.of_flow(flow.name).of_times(*times) for error in self.errors)),
+            errors=tuple(dict.fromkeys(error.with_flow(flow.name).with_times(*times) for error in self.errors)),
             notices=(*into.notices, *created, *self._list_elsewhere()),
             not_had=tuple(self.not_had),
             into={topic: name for topic, name in into.names.items() if topic not in into.errors},

@@ -51,7 +51,7 @@ def live_slice(flow: Flow, resolution: Resolution, copy: Copy, dry_run: bool = F
         if not before.owed or before.errors:
             return before
         # No run of the copy would do it, so none is waited for for ever.
-        return replace(before, errors=(NothingMoved.behind_the_log(before.owed).report().of_flow(flow.name),))
+        return replace(before, errors=(NothingMoved.behind_the_log(before.owed).report().with_flow(flow.name),))
     judged = publish_and_judge(flow, RunResult(planned, tuple(copy(planned))), run)
     marks = {TopicPartition(mark.topic, mark.partition): mark.source_offset for mark in judged.watermarks}
     return replace(

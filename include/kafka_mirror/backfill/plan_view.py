@@ -56,7 +56,7 @@ def explain_absence(context: PlanContext, tp: TopicPartition) -> list[ErrorRepor
         why = "the source has no such topic any more, or shows it no more"
     else:
         why = "its remote partition does not exist" if tp not in context.source and is_waiting_for_remote(context, tp) else NOT_LED
-    return [unreadable(tp, why).report().of_flow(context.plan.flow)]
+    return [unreadable(tp, why).report().with_flow(context.plan.flow)]
 
 
 def find_errors_of(context: PlanContext, tp: TopicPartition) -> list[ErrorReport]:

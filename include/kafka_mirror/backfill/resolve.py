@@ -132,7 +132,7 @@ def _resolve_one(flow: Flow, request: BackfillRequest, source: Cluster, context:
         flow=flow.name,
         times=request.times,
         intervals=tuple(one for one in intervals if one.topic_partition not in wild_timestamps and one.topic not in refused),
-        errors=tuple(dict.fromkeys(error.of_flow(flow.name) for error in errors)),
+        errors=tuple(dict.fromkeys(error.with_flow(flow.name) for error in errors)),
         notices=tuple(context.plan.notices),
         not_had=tuple(not_had),
         absent=tuple(absent),

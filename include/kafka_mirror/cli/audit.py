@@ -28,7 +28,7 @@ def run(flow: Flow, options: argparse.Namespace) -> Answer:
         topics,
         times=times(options.start, options.end),
         show_payload=options.show_payload,
-        compare=comparer(flow, options),
+        compare=choose_comparison(flow, options),
     )
     errors = errors_of(result, topics if options.flow else (), options.complete)
     failed = bool(errors) or result.state == DIFFERENT
@@ -36,22 +36,28 @@ def run(flow: Flow, options: argparse.Namespace) -> Answer:
     return Answer(FAILED if failed else DONE, result.as_document(), errors, lines_of(result), known_topics)
 
 
-def comparer(flow: Flow, options: argparse.Namespace) -> Compare:
+def choose_comparison(flow: Flow, options: argparse.Namespace) -> Compare:
     """Returns the comparison to use: this process with `--without-spark`, Spark with `--master`, else by the amount."""
     # What is asked for: the same command once more is the next try of it.
     way = " ".join([options.command, *split_names(options.topics), *filter(None, (options.start, options.end))])
     spark = compare_by_hand(flow, options.master, way)
 
-    def in_process(context: AuditContext, stretches: Sequence[AuditRange]) -> list[Outcome]:
+    def compare_in_process(context: AuditContext, stretches: Sequence[AuditRange]) -> list[Outcome]:
         read = Counter()
         with progress(_begins(flow, stretches), sum(map(_offsets, stretches)), read.follow):
             return compare_audit_ranges(context, stretches, read.add)
 
-    def on_spark(context: AuditContext, stretches: Sequence[AuditRange]) -> list[Outcome]:
+    def compare_on_spark(context: AuditContext, stretches: Sequence[AuditRange]) -> list[Outcome]:
         with progress(f"{_begins(flow, stretches)} A Spark job does it.", sum(map(_offsets, stretches))):
             return spark(context, stretches)
 
-    return in_process if options.without_spark else on_spark if options.master else choose_by_size(flow, on_spark, in_process)
+    return (
+        compare_in_process
+        if options.without_spark
+        else compare_on_spark
+        if options.master
+        else choose_by_size(flow, compare_on_spark, compare_in_process)
+    )
 
 
 def _begins(flow: Flow, stretches: Sequence[AuditRange]) -> str:

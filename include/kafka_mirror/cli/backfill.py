@@ -9,7 +9,7 @@ from kafka_mirror.backfill.live import Copy
 from kafka_mirror.backfill.model import BackfillRequest, BackfillSummary, summarize, time_interval
 from kafka_mirror.backfill.run import BackfillOutcome, run_backfill
 from kafka_mirror.cli.answer import DONE, FAILED, NOTHING_TO_DO, Answer, Piece, table
-from kafka_mirror.cli.audit import comparer
+from kafka_mirror.cli.audit import choose_comparison
 from kafka_mirror.cli.copy import copier
 from kafka_mirror.cli.options import split_names
 from kafka_mirror.config import Flow
@@ -52,7 +52,7 @@ def _fill(flow: Flow, request: BackfillRequest, options: argparse.Namespace) -> 
         sentence = f"{filled.live.owed} live offsets and {filled.history.owed} offsets of history would be copied."
         return Answer(FAILED if done.errors else DONE, _document(filled, done), done.errors, [*_lines(filled), sentence])
     offsets = {interval.topic_partition: (interval.start, interval.end) for interval in filled.resolution.intervals if interval.offsets}
-    audited = audit(flow, source_offsets=offsets, compare=comparer(flow, options)) if offsets else None
+    audited = audit(flow, source_offsets=offsets, compare=choose_comparison(flow, options)) if offsets else None
     done = summarize(
         filled.resolution, filled.live, filled.history, audited.state if audited else "", errors_of(audited) if audited else ()
     )

@@ -103,11 +103,11 @@ def _stop_by_interrupt() -> Iterator[threading.Event]:
         yield stop
         return
 
-    def on_interrupt(_number: int, _frame: Any) -> None:
+    def handle_interrupt(_number: int, _frame: Any) -> None:
         signal.signal(signal.SIGINT, before)
         stop.set()
 
-    before = signal.signal(signal.SIGINT, on_interrupt)
+    before = signal.signal(signal.SIGINT, handle_interrupt)
     try:
         yield stop
     finally:

@@ -42,7 +42,7 @@ def show_config(flow: Flow, options: argparse.Namespace) -> Answer:
         raise UsageError(
             f"No property or client setting of {flow.name} matches {' or '.join(map(repr, options.pattern))}.",
             next=(f"Did you mean '{near}'? " if near else "", "All of them: ", flow_command("config"), "."),
-        ).of_flow(flow.name)
+        ).with_flow(flow.name)
     if options.changed:
         parts = {part: {name: value for name, value in values.items() if value.is_changed} for part, values in parts.items()}
     properties, clients = parts.pop(""), parts

@@ -41,7 +41,7 @@ def run(flow: Flow, options: argparse.Namespace) -> Answer:
     ]
     own_problems = [problem for problem in problems(CheckObservation(flow_status, comparable=True), AT_ONE_LOOK).problems if problem.opens]
     codes = {error.code for error in flow_status.errors}
-    errors = (*flow_status.errors, *(problem.report().of_flow(flow.name) for problem in own_problems if problem.kind not in codes))
+    errors = (*flow_status.errors, *(problem.report().with_flow(flow.name) for problem in own_problems if problem.kind not in codes))
     state = FAILED if level(own_problems) == STUCK else DONE
     return Answer(state, _result(flow_status, partitions), errors, text, frozenset(known_topics & {options.topic}))
 

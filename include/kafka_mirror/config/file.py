@@ -90,7 +90,7 @@ def _select_enabled(file: ConfigurationFile, switches: Mapping[tuple[str, str], 
     near: dict[str, None] = {}
     for (source, target), setting in switches.items():
         try:
-            text = file.references.while_parsing().resolve(setting)
+            text = file.references.without_connections().resolve(setting)
         except ConfigurationError as error:
             pairs.append(ClusterPair(source, target, tuple(error.problems)))
             continue
@@ -126,7 +126,7 @@ def _find_impossible_pairs(file: ConfigurationFile, possible: list[tuple[str, st
 def _list_clusters(path: Path, raw: Mapping[str, Setting], lines: Mapping[str, int], providers: References) -> tuple[str, ...]:
     setting = raw.get("clusters", Setting("", "clusters"))
     try:
-        clusters = parse_list(providers.while_parsing().resolve(setting))
+        clusters = parse_list(providers.without_connections().resolve(setting))
     except ConfigurationError as error:
         raise _refuse(path, *locate_problems(error.problems, str(path), lines)) from None
     except ValueError as error:

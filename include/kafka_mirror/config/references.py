@@ -134,7 +134,7 @@ class References:
         values = self._find_values(setting, matches)
         return {f"{match.group(2) or ''}:{match.group(3)}": values[match.group()] for match in matches}
 
-    def while_parsing(self) -> "References":
+    def without_connections(self) -> "References":
         """The references without Airflow's connections: what is read while DAG files are parsed must not ask for them."""
         others = {name: reader for name, reader in self.providers.items() if not isinstance(reader, Connections)}
         return References(others, {"conn": _NOT_WHILE_PARSING, **self.unsupported}, self.environ)

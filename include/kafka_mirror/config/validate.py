@@ -145,7 +145,7 @@ def _check_values(findings: Findings, settings: Mapping[str, Setting]) -> None:
             continue
         if definition.effect:
             findings.ignore(setting.origin, definition.effect)
-        early = findings.flow.references.while_parsing().check(setting)
+        early = findings.flow.references.without_connections().check(setting)
         findings.raw_problems += early
         if not has_reference(setting.text):
             _try(findings, setting, definition.parse)

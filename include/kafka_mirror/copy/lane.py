@@ -138,7 +138,7 @@ class LaneCopy:
             connect_anew()
         if isinstance(error, (UnexpectedOffset, StaleAnswer)):
             self._misled += 1
-            error = error.counted(self._misled) if isinstance(error, UnexpectedOffset) else error
+            error = error.with_count(self._misled) if isinstance(error, UnexpectedOffset) else error
             if self._misled < _MAX_FAILURES:  # it may name a topic, and is no error of it
                 return self._try_again(error)
         if isinstance(error, TransactionTooSlow):

@@ -209,7 +209,7 @@ class Attempt:
         """What the next transaction copies, if it may hold about `max_bytes`."""
         bisection, state = self._state.bisection, self._state
         open_records = {tp: record for tp, record in self._records.items() if tp not in state.errors}
-        ends = {tp: bisection.bound(tp, self._ranges[tp].end, record.watermark) for tp, record in open_records.items()}
+        ends = {tp: bisection.limit_end(tp, self._ranges[tp].end, record.watermark) for tp, record in open_records.items()}
         candidates = []
         for tp, record in open_records.items():
             owed = min(ends[tp] - record.watermark, bisection.records.get(tp, ends[tp]))

@@ -149,7 +149,7 @@ class LaneState:
         """How much the next transaction may hold: what the target takes, no more than the budget has left, and not much more than the
         throttle allows in a second."""
         budget, size = self._bytes_left, self.size.bytes
-        return self.pace.throttle.bound(size if budget is None else min(size, max(budget, SMALLEST_TRANSACTION)))
+        return self.pace.throttle.limit_size(size if budget is None else min(size, max(budget, SMALLEST_TRANSACTION)))
 
     @property
     def _bytes_left(self) -> int | None:

@@ -95,7 +95,7 @@ class BatchBisection:
             if self.records[tp] >= _UNLIMITED_FROM:
                 del self.records[tp]
 
-    def bound(self, tp: TopicPartition, end: int, watermark: int = -1) -> int:
+    def limit_end(self, tp: TopicPartition, end: int, watermark: int = -1) -> int:
         """The end up to which the partition may be copied for now. A stop that the watermark has passed ends nothing: a commit that
         ended in doubt may have passed it."""
         return min([end, *(stop for stop in (self.stops.get(tp, end), self._pauses.get(tp, end)) if stop > watermark)])

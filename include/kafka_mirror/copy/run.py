@@ -175,7 +175,7 @@ def copy_lane(task: LaneTask, stop: threading.Event | None = None, shared: Share
     except Exception as failure:  # noqa: BLE001 — the lane's answer to whatever happens; it is reported, and the run is red
         report = report_unexpected(f"Lane {task.lane}", failure, "Report it with this message; the ledger is consistent.")
         result = LaneResult(task.lane, errors=(report,))
-    errors = (error.of_flow(task.flow) for error in result.errors)
+    errors = (error.with_flow(task.flow) for error in result.errors)
     if task.history:
         errors = (add_history_advice(error, task.remote_topics.get(error.topic or "", "that topic")) for error in errors)
     return replace(result, errors=tuple(errors))

@@ -53,7 +53,7 @@ class Throttle:
             self._free_at = now if rate == UNLIMITED else now + owed / rate
         self.rate = rate
 
-    def bound(self, most: int) -> int:
+    def limit_size(self, most: int) -> int:
         """How much the next transaction may hold, if nothing else allows more than `most`."""
         return most if self.rate == UNLIMITED else max(1, min(most, int(self.rate * _SECONDS_A_TRANSACTION)))
 

@@ -97,11 +97,11 @@ class ErrorReport:
         """The report with another next step, and the decisions in that."""
         return replace(self._with_step(NextStep.of(*parts)), remedies=remedies(parts))
 
-    def of_flow(self, flow: str) -> "ErrorReport":
+    def with_flow(self, flow: str) -> "ErrorReport":
         """The report with the flow's name in the commands to run next."""
         return self._with_step(self.step.with_flow(flow))
 
-    def of_times(self, start: str, end: str) -> "ErrorReport":
+    def with_times(self, start: str, end: str) -> "ErrorReport":
         """The report with a backfill's times in the commands to run next."""
         return self._with_step(self.step.with_times(start, end))
 
@@ -199,7 +199,7 @@ class MirrorError(Exception):
         where = self.topic, self.partition, self.offset
         return ErrorReport(self.code, self.message, *where, self.retriable, self.step.text, self.remedies, self.step.commands)
 
-    def of_flow(self, flow: str) -> "MirrorError":
+    def with_flow(self, flow: str) -> "MirrorError":
         """This error with the flow's name in the commands to run next."""
         self.step = self.step.with_flow(flow)
         return self
@@ -243,7 +243,7 @@ def name_flow_in_errors(flow: str) -> Iterator[None]:
     try:
         yield
     except MirrorError as error:
-        error.of_flow(flow)
+        error.with_flow(flow)
         raise
 
 

@@ -147,7 +147,7 @@ class UnexpectedOffset(DeclaredError):
         """The partition on the target."""
         return f"{self.log[0]}-{self.log[1]}"
 
-    def counted(self, times: int) -> "UnexpectedOffset":
+    def with_count(self, times: int) -> "UnexpectedOffset":
         """This error with how often it was seen."""
         return UnexpectedOffset(self.log, self.expected, self.delivered, self.source, times)
 

@@ -12,10 +12,10 @@ from pathlib import PurePath
 from kafka_mirror.errors.words import visible
 
 FLOW = "<flow>"
-"""Stands for the flow's name in an error that does not know it; `ErrorReport.of_flow` puts the name in."""
+"""Stands for the flow's name in an error that does not know it; `ErrorReport.with_flow` puts the name in."""
 
 TIMES = "--from … --to …"
-"""Stands for the times of a backfill in an error that does not know them; `ErrorReport.of_times` puts them in."""
+"""Stands for the times of a backfill in an error that does not know them; `ErrorReport.with_times` puts them in."""
 
 MODULE, SCRIPT = "python -m kafka_mirror", "kafka-mirror"
 """The two ways to start the command line: from a checkout, and as the script that the package installs."""

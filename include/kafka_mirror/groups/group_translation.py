@@ -141,7 +141,7 @@ class _Sides:
     def ask_older_epochs(self, wanted: Iterable[tuple[TopicPartition, Committed]]) -> None:
         """Asks the source up to where its logs are those of these commits, as far as their leader epochs are older than the leader's."""
         older = {_read_position(tp, committed) for tp, committed in wanted if self._is_older(tp, committed.leader_epoch)}
-        self._shared_ends = self._source.shared_ends(older, _EPOCH_SECONDS)
+        self._shared_ends = self._source.find_shared_ends(older, _EPOCH_SECONDS)
 
     @property
     def moved(self) -> frozenset[TopicPartition]:

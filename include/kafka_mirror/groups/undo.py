@@ -167,7 +167,7 @@ class CommitNotes:
         """The groups of which something is noted."""
         return tuple(sorted(self._documents))
 
-    def of_group(self, group: str) -> CommitHistory:
+    def read_history(self, group: str) -> CommitHistory:
         """The history of a group; empty if nothing is noted. Raises ControlUnreadable."""
         note = self._documents.get(group)
         try:
@@ -178,7 +178,7 @@ class CommitNotes:
 
     def keep_commits(self, run: str, there: Mapping[str, Positions], writes: Mapping[str, Positions]) -> None:
         """Notes where the groups stand and what the run is about to commit for them; acknowledged by all replicas when this returns."""
-        self.keep({group: self.of_group(group).extend(run, there[group], positions) for group, positions in writes.items()}, run)
+        self.keep({group: self.read_history(group).extend(run, there[group], positions) for group, positions in writes.items()}, run)
 
     def keep(self, histories: Mapping[str, CommitHistory], run: str) -> None:
         """Notes these histories in the place of those before."""
@@ -228,7 +228,7 @@ class Undo:
 
     def run(self, run: str, target: str, dry_run: bool) -> StepResult:
         """Puts back, looks whether it stands there, and notes that it is done."""
-        histories = {group: self.notes.of_group(group) for group in self.notes.groups}
+        histories = {group: self.notes.read_history(group) for group in self.notes.groups}
         moves = {group: move for group, history in histories.items() if (move := history.merge_since(run)) is not None}
         if not moves:
             counts = Counter(entry.run for history in histories.values() for entry in history.runs)

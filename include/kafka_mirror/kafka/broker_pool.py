@@ -139,14 +139,14 @@ class BrokerPool:
     def find_coordinator(self, transactional_id: str) -> int:
         """The node id of the coordinator of a transactional id; it is connected."""
 
-        def connected() -> int:
+        def connect_coordinator() -> int:
             """Raises kafka-python's error for an error code."""
             coordinator = self.find_coordinators([transactional_id], OF_TRANSACTIONS)[transactional_id]
             raise_for(coordinator.error_code)
             self.connect(coordinator.node)
             return coordinator.node
 
-        return self._ask("finding the coordinator of a transactional id", connected)
+        return self._ask("finding the coordinator of a transactional id", connect_coordinator)
 
     def find_coordinators(self, keys: Iterable[str], kind: int) -> dict[str, Coordinator]:
         """Who coordinates each group or transactional id, as any broker says: a part of a question."""

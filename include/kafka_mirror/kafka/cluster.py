@@ -114,7 +114,7 @@ class Cluster(AskedCluster):
             self._listing = TopicListing(frozenset(topic.name for topic in answer if not topic.name.startswith("__")), described)
         return self._listing
 
-    def listed_topics(self, names: Iterable[str], errors: Errors = None) -> dict[str, Topic]:
+    def find_listed_topics(self, names: Iterable[str], errors: Errors = None) -> dict[str, Topic]:
         """These topics by name. It asks only for those that are not in the listing: a cluster does not list what it hides from us."""
         wanted, listed = set(names), self.listing().described
         topics = {name: listed[name].topic for name in wanted & listed.keys()}
@@ -251,7 +251,7 @@ class Cluster(AskedCluster):
                 offsets[tp] = LogOffsets(ends[0].offset, ends[-2 if committed else -1].offset, ends[-1].offset, ends[-1].leader_epoch)
         return offsets
 
-    def shared_ends(self, positions: Iterable[LogPosition], seconds: float) -> dict[LogPosition, int]:
+    def find_shared_ends(self, positions: Iterable[LogPosition], seconds: float) -> dict[LogPosition, int]:
         """Up to where the log of each position's partition is still the one in which the position was taken (KIP-101, KIP-320). A replica
         that becomes leader without every record goes on with records of its own in a newer epoch:
 
@@ -285,11 +285,11 @@ class Cluster(AskedCluster):
         """What the leaders say that answer within `seconds`."""
         ends: dict[TopicPartition, EpochEnd] = {}
 
-        def unanswered() -> set[TopicPartition]:
+        def list_unanswered() -> set[TopicPartition]:
             ends.update(self.find_epoch_ends({tp: epoch for tp, epoch in epochs.items() if tp not in ends}))
             return epochs.keys() - ends.keys()
 
-        poll_until(unanswered, seconds, _EPOCH_POLL_SECONDS, enough=operator.not_)
+        poll_until(list_unanswered, seconds, _EPOCH_POLL_SECONDS, enough=operator.not_)
         return ends
 
     def offsets_for_time(self, partitions: Partitions, timestamp_ms: int, errors: Errors = None) -> dict[TopicPartition, int | None]:

@@ -89,7 +89,7 @@ def _hand_over_confirmed(
 ) -> None:
     """Adds to an answer what a broker of version 12 says by itself."""
 
-    def confirmed(data: PartitionData) -> PartitionData:
+    def confirm(data: PartitionData) -> PartitionData:
         """Marks a partition whose log does not hold the record in front of the position."""
         tp = TopicPartition(data.topic, data.partition)
         if data.error_code or tp not in questions:
@@ -102,7 +102,7 @@ def _hand_over_confirmed(
         is_another = end.leader_epoch < fetched.epoch or end.offset < fetched.position
         return data._replace(diverged_at=end.offset) if is_another else data
 
-    answered(answer._replace(partitions=tuple(map(confirmed, answer.partitions))))
+    answered(answer._replace(partitions=tuple(map(confirm, answer.partitions))))
 
 
 def _fetch_request(version: int, ids: Mapping[str, UUID], questions: Fetches, limits: FetchLimits) -> FetchRequest:

@@ -93,7 +93,7 @@ class IdleConnections:
             self._timer = None
             self._watch()
 
-    def after_fork(self) -> None:
+    def reset_after_fork(self) -> None:
         """In a child: the connections are the parent's."""
         self._lock, self._idle, self._timer = threading.Lock(), [], None
 
@@ -107,4 +107,4 @@ def _lives(connection: BrokerConnection) -> bool:
 
 IDLE = IdleConnections()
 """Of this process."""
-os.register_at_fork(after_in_child=IDLE.after_fork)
+os.register_at_fork(after_in_child=IDLE.reset_after_fork)

@@ -303,7 +303,7 @@ class BoundedReader:
     def _read(
         self, ranges: Ranges, seconds: float, errors: Errors, partition_bytes: int, in_all: bool
     ) -> Iterator[tuple[RangeReader, TopicPartition, list[ReadRecord]]]:
-        def failed(tp: TopicPartition, failure: MirrorError) -> None:
+        def note_failure(tp: TopicPartition, failure: MirrorError) -> None:
             if not collect_refusal(failure, errors):
                 raise failure
             for of_topic in [open_tp for open_tp in reading.open if open_tp.topic == tp.topic]:
@@ -313,7 +313,7 @@ class BoundedReader:
         limits = FetchLimits(FETCH_BYTES, partition_bytes, _WAIT_MS, self._committed)
         ends_at = time.monotonic() + seconds if in_all else math.inf
         with closing(AskedCluster(self._alias, self._settings, seconds)) as cluster:
-            reading = RangeReader(cluster, wanted, limits, failed, ends_at=ends_at)
+            reading = RangeReader(cluster, wanted, limits, note_failure, ends_at=ends_at)
             try:
                 yield from ((reading, tp, records) for tp, records in _records(reading, wanted))
             except TimeIsUp:
@@ -361,13 +361,13 @@ class PartReader:
         AuthorizationRefused … Raises what concerns the whole cluster, DeadlineExceeded, and TimeIsUp at `ends_at`.
         """
 
-        def failed(tp: TopicPartition, failure: MirrorError) -> None:
+        def note_failure(tp: TopicPartition, failure: MirrorError) -> None:
             errors[tp] = failure
             reading.end(tp)
 
         ranges = {tp: (part.start, part.end) for tp, part in parts.items() if part.start < part.end}
         with closing(AskedCluster(self.alias, self._settings, self._seconds)) as cluster:
-            reading = _PartReading(cluster, ranges, self._limits, failed, ends_at=self._ends_at, at_once=PARTITIONS_AT_ONCE)
+            reading = _PartReading(cluster, ranges, self._limits, note_failure, ends_at=self._ends_at, at_once=PARTITIONS_AT_ONCE)
             for tp, read in _records(reading, ranges):
                 excluded = parts[tp].excluded
                 if excluded:

@@ -142,7 +142,9 @@ def _new_producer(pool: BrokerPool, step: str, topic: str) -> _Producer:
 
 def _write(pool: BrokerPool, step: str, producer: _Producer, tp: TopicPartition, batch: RecordBatch) -> None:
     sequence = producer.sequences[tp]
-    answer = await_acknowledgement(pool, step, tp, batch.by_producer(producer.id, producer.epoch, sequence, transactional=False), _PRODUCE)
+    answer = await_acknowledgement(
+        pool, step, tp, batch.stamp_producer(producer.id, producer.epoch, sequence, transactional=False), _PRODUCE
+    )
     if answer.error_code in _LOST_TRACK:
         name = name_of(answer.error_code)
         said = f"Cluster '{pool.alias}': {step} failed: {name}. The leader of {tp} no longer knows what was written before."

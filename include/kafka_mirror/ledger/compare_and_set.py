@@ -72,14 +72,14 @@ def await_readable(
     """
     wanted = dict(ends)
 
-    def still_hidden() -> dict[TopicPartition, int]:
+    def find_hidden() -> dict[TopicPartition, int]:
         stable = target.offsets(wanted, "latest", committed=True)
         hidden = {tp: stable.get(tp, 0) for tp, end in wanted.items() if stable.get(tp, 0) < end}
         for tp in wanted.keys() - hidden.keys():
             del wanted[tp]
         return hidden
 
-    return poll_until(still_hidden, seconds, every, enough=operator.not_)
+    return poll_until(find_hidden, seconds, every, enough=operator.not_)
 
 
 class CommitInDoubt(Exception):
@@ -138,7 +138,7 @@ class ConditionalWriter:
         transactions.add({log: log.topic})
         sequence = 0
         for batch in batches:
-            sent = batch.by_producer(*transactions.producer, sequence)
+            sent = batch.stamp_producer(*transactions.producer, sequence)
             answer = await_acknowledgement(transactions.pool, step, log, sent, PRODUCE[transactions.version], self._id)
             if answer.error_code == TOPIC_DENIED:
                 raise AuthorizationRefused(self._alias, "WRITE", f"topic {log.topic}", topic=log.topic)

@@ -148,7 +148,7 @@ def _report_silence(error: MirrorError, flow: Flow) -> ErrorReport:
         after="Nothing was said to MirrorMaker 2 about this topic, for it may have been recreated. Once it can be looked at, run "
         "hand-back again before MirrorMaker 2 is started. Else it goes by what Kafka Connect kept."
     )
-    return error.of_flow(flow.name).report()
+    return error.with_flow(flow.name).report()
 
 
 @dataclass(frozen=True)

@@ -231,6 +231,6 @@ class _TakeOver:
             lines.append(f"{partition.tp}: {place}, after {partition.remote}@{partition.target_end}.")
         lines.append(f"{len(rows)} partitions {verb} taken over, {len(survey.ours)} are the mirror's already.")
         lines += [f"Fenced: {transactional_id}." for transactional_id in fenced]
-        errors = tuple(error.of_flow(self.flow.name) for error in self.errors)
+        errors = tuple(error.with_flow(self.flow.name) for error in self.errors)
         totals = {"taken": len(rows), "ours": len(survey.ours)}
         return StepResult({**result, "ours": len(survey.ours)}, totals, (*lines, *survey.notices), errors)

@@ -164,7 +164,7 @@ def _compare(flow: Flow, source: Cluster, target: Cluster, observation: Observat
     remotes = remote_errors(flow, target, context.source.keys() - decided.keys(), records)
     moved = moved_topics(context.decisions, context.ledger.records)
     written = find_written_since_move(flow, source, context.ledger.records, moved)
-    of_lanes = {lane: error.report().of_flow(flow.name) for lane, error in context.ledger.unreadable.items()}
+    of_lanes = {lane: error.report().with_flow(flow.name) for lane, error in context.ledger.unreadable.items()}
     errors = [error for error in context.plan.errors if error not in of_lanes.values()]
     ids = {flow.source: context.plan.source_cluster_id, flow.target: context.plan.target_cluster_id}
     present = Present(context.ledger.records, context.plan.ledger_id or None, ids)

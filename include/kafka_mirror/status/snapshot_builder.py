@@ -210,7 +210,7 @@ class FlowSnapshotBuilder:
         try:
             observation = observe(self.flow, self._oldest)
         except MirrorError as error:
-            taken_snapshot = FlowSnapshot(self.flow.name, taken, error=error.report().of_flow(self.flow.name), groups=self._groups)
+            taken_snapshot = FlowSnapshot(self.flow.name, taken, error=error.report().with_flow(self.flow.name), groups=self._groups)
         else:
             taken_snapshot = self._snapshot(observation, taken)
         return replace(taken_snapshot, seconds=time.monotonic() - started, cpu_seconds=time.thread_time() - computed)
@@ -223,7 +223,7 @@ class FlowSnapshotBuilder:
         try:
             self._groups = read_groups(self.flow, self._places)
         except MirrorError as error:
-            self._groups = replace(self._groups, errors=(error.report().of_flow(self.flow.name),))
+            self._groups = replace(self._groups, errors=(error.report().with_flow(self.flow.name),))
         seconds = time.monotonic() - started
         self._groups_due = time.monotonic() + max(GROUPS_EVERY_SECONDS, GROUPS_SHARE * seconds)
         return replace(snapshot, groups=self._groups)
@@ -295,12 +295,12 @@ class FlowSnapshotBuilder:
             # A heartbeat begins like a value with an id: with the two zero bytes of its version.
             self._schemas.sample(self.flow, positions_of(records, topic_selection(self.flow).policy.is_heartbeats_topic))
         except MirrorError as error:
-            errors.append(error.report().of_flow(self.flow.name))
+            errors.append(error.report().with_flow(self.flow.name))
         try:
             with clusters(self.flow) as (_, target):
                 heartbeats = heartbeat_paths(self.flow, target)
         except MirrorError as error:
-            errors.append(error.report().of_flow(self.flow.name))
+            errors.append(error.report().with_flow(self.flow.name))
         return heartbeats, tuple(errors)
 
     def _throttle(self, observation: Observation) -> ThrottleStatus:

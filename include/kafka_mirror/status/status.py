@@ -200,7 +200,7 @@ def status_of(observation: Observation) -> Status:
         by_place.setdefault((error.topic, error.partition), error)
     partitions = tuple(_partition(tp, observation, by_place) for tp in _list_partitions(observation, by_place))
     stuck = [partition.error for partition in partitions if partition.error is not None and partition.state in (BLOCKED, NO_LEADER)]
-    errors = dict.fromkeys(error.of_flow(observation.flow) for error in [*observation.errors, *observation.unreadable.values(), *stuck])
+    errors = dict.fromkeys(error.with_flow(observation.flow) for error in [*observation.errors, *observation.unreadable.values(), *stuck])
     return Status(observation.flow, observation.time, partitions, tuple(errors), observation.notices, observation.idle)
 
 
@@ -232,7 +232,7 @@ def _partition(
         end=source.end if source else None,
         lag=_lag(source, record, observation.starts.get(tp)) if observation.comparable else None,
         oldest_seconds=None if stamp is None else max(observation.time.timestamp() - stamp / 1000, 0.0),
-        error=error.of_flow(observation.flow) if error else None,
+        error=error.with_flow(observation.flow) if error else None,
         since=blocked.since if blocked else None,
         note=observation.moved.get(tp.topic) or observation.paused.get(tp) or observation.decided.get(tp, ""),
         written=record.writer if record else None,

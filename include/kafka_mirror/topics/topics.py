@@ -67,7 +67,7 @@ def discover(selection: TopicSelection, source: "Cluster") -> SourceTopics:
     names_asked = names | set(selection.topic_filter.literal_names)
     wanted = {name for name in names_asked if selection.should_replicate(name)}
     refused: dict[str, MirrorError] = {name: error for name in names_asked if (error := selection.refusal(name)) is not None}
-    topics = source.listed_topics(wanted, refused)
+    topics = source.find_listed_topics(wanted, refused)
     return SourceTopics(topics, names, refused, selection.idle_members(names | refused.keys()))
 
 
@@ -295,7 +295,7 @@ class _Refresh:
         """Waits until the brokers show what was written, so that a copy may follow at once; gives what another run made as it should be."""
         waiting = {*overtaken} if self._dry_run else {*created, *overtaken}
 
-        def all_shown() -> bool:
+        def are_all_shown() -> bool:
             """Whether the brokers show all of them with all their partitions; those that they show are no longer waited for."""
             shown_topics = self._target.topics([change.remote for change in waiting], {})
             waiting.difference_update(
@@ -307,7 +307,7 @@ class _Refresh:
 
         if waiting:
             partitions = sum(change.partitions for change in waiting)
-            poll_until(all_shown, _VISIBLE_WITHIN_SECONDS + _SECONDS_A_PARTITION * partitions, every=0.1)
+            poll_until(are_all_shown, _VISIBLE_WITHIN_SECONDS + _SECONDS_A_PARTITION * partitions, every=0.1)
         self._errors |= {change.topic: error for change, error in overtaken.items() if change in waiting}
         return [change.remote for change in overtaken if change not in waiting]
 
@@ -318,7 +318,7 @@ class _Refresh:
         """
         waiting = set() if self._dry_run else {TopicPartition(change.remote, n) for change in created for n in range(change.partitions)}
 
-        def all_led() -> bool:
+        def are_all_led() -> bool:
             """Asks for a few at a time: for those after them only when these are led."""
             while portion := sorted(waiting)[:_ASKED_AT_ONCE]:
                 waiting.difference_update(led := self._target.find_led(portion))
@@ -327,7 +327,7 @@ class _Refresh:
             return True
 
         if waiting:
-            poll_until(all_led, _LED_WITHIN_SECONDS + _SECONDS_A_PARTITION * len(waiting), every=0.05)
+            poll_until(are_all_led, _LED_WITHIN_SECONDS + _SECONDS_A_PARTITION * len(waiting), every=0.05)
 
 
 def _write_lines(done: RefreshTopicsResult, dry_run: bool) -> Iterator[str]:

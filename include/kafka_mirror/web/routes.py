@@ -224,7 +224,7 @@ async def decide(flow_id: str, form: Form, site: OfSite, user: Signed) -> JSONRe
     except SituationChanged as changed:
         return JSONResponse({"message": str(changed), "next": "", "would": changed.current.effects, "seen": changed.current.digest}, 409)
     except MirrorError as error:
-        report = error.report().of_flow(flow.name)
+        report = error.report().with_flow(flow.name)
         return JSONResponse({"code": report.code, "message": report.message, "next": report.next}, status_of(error))
 
 

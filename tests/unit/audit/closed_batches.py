@@ -37,7 +37,7 @@ def one(data: bytes) -> RecordBatch:
 
 def carried(batch: bytes, producer_id: int = 7) -> bytes:
     """The batch as a copy forwards it."""
-    return b"".join(one(batch).by_producer(producer_id, 1, 5))
+    return b"".join(one(batch).stamp_producer(producer_id, 1, 5))
 
 
 @dataclass

@@ -31,7 +31,7 @@ from kafka_mirror.audit.parallel import (
     work_on_all,
 )
 from kafka_mirror.audit.reader import AuditContext
-from kafka_mirror.cli.audit import comparer
+from kafka_mirror.cli.audit import choose_comparison
 from kafka_mirror.cli.parser import parser
 from kafka_mirror.config import Flow
 from kafka_mirror.config.resolved_flow import ClientSettings
@@ -269,5 +269,5 @@ def test_the_command_line_audits_on_the_server_and_interrupts_no_other_question(
 ) -> None:
     flow = make_flow()
     options = parser().parse_args([*command, "--master", SERVER])
-    assert len(comparer(flow, options)(CONTEXT, STRETCHES)) == 3
+    assert len(choose_comparison(flow, options)(CONTEXT, STRETCHES)) == 3
     assert spark.sessions == [("audit", f"hand: {by}", SERVER)]

@@ -13,7 +13,7 @@ from tests.unit.backfill.surveys import HISTORY, OTHER, RECORD, TP, Slices, aske
 
 __all__ = ["slices"]
 
-MISSING = TargetMissing(*TP, "east.orders").report().of_flow("east->west")
+MISSING = TargetMissing(*TP, "east.orders").report().with_flow("east->west")
 LANE = KafkaFailure("The ledger partition has no leader.", topic="mm2-ledger.east.internal", partition=3)
 PAUSED = Decision(PAUSE, "somebody", datetime(2026, 11, 21, tzinfo=UTC), "a move", "orders", 0)
 

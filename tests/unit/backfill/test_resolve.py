@@ -25,7 +25,7 @@ from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.ledger.control_records import PAUSE, Decision
 from tests.unit.backfill.surveys import OTHER, RECORD, TIMES, TP, flow, found, topic
 
-HIDDEN = AuthorizationRefused("east", "DESCRIBE", "topic hidden", topic="hidden").report().of_flow("east->west")
+HIDDEN = AuthorizationRefused("east", "DESCRIBE", "topic hidden", topic="hidden").report().with_flow("east->west")
 
 
 class Reader:

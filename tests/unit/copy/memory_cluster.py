@@ -68,7 +68,7 @@ class QuietCluster:
         logs = self.log_offsets(partitions, errors, committed)
         return {tp: End(log.stable if committed else log.end, log.leader_epoch) for tp, log in logs.items()}
 
-    def shared_ends(self, positions: Iterable[Any], seconds: float) -> dict[Any, int]:
+    def find_shared_ends(self, positions: Iterable[Any], seconds: float) -> dict[Any, int]:
         """Nobody asks where leader epochs do not change."""
         return {}
 

@@ -140,7 +140,7 @@ class Source(QuietCluster):
     def log_offsets(self, partitions, errors=None, committed=True):
         return dict.fromkeys(partitions, self.log)
 
-    def shared_ends(self, positions, seconds):
+    def find_shared_ends(self, positions, seconds):
         return {} if self.epoch_end is None else dict.fromkeys(positions, self.epoch_end)
 
 

@@ -57,7 +57,7 @@ def copy_with(batch_size, poison, count):
     bisection, watermark, attempts = BatchBisection(), 0, 0
     while watermark < count:
         attempts += 1
-        end = min(bisection.bound(TP, count), watermark + bisection.records.get(TP, count))
+        end = min(bisection.limit_end(TP, count), watermark + bisection.records.get(TP, count))
         refused = None
         for first in range(watermark, end, batch_size):
             if poison in range(first, min(first + batch_size, end)):
@@ -87,16 +87,16 @@ def test_a_record_that_is_alone_in_its_batch_is_found_in_three_attempts():
 def test_a_stop_that_another_attempt_has_passed_holds_nothing_up():
     bisection = BatchBisection()
     bisection.narrow(BatchRefused(TP, 0, 40, 100, "too large"))
-    assert bisection.bound(TP, 100) == 40
+    assert bisection.limit_end(TP, 100) == 40
     bisection.widen(TP, 70)
-    assert bisection.bound(TP, 100) == 100
+    assert bisection.limit_end(TP, 100) == 100
 
 
 def test_a_stop_that_a_commit_in_doubt_has_passed_ends_nothing():
     bisection = BatchBisection()
     bisection.narrow(BatchRefused(TP, 0, 40, 100, "too large"))
-    assert bisection.bound(TP, 100, watermark=39) == 40
-    assert bisection.bound(TP, 100, watermark=40) == 100
+    assert bisection.limit_end(TP, 100, watermark=39) == 40
+    assert bisection.limit_end(TP, 100, watermark=40) == 100
 
 
 # ---------------------------------------------------------------- brokers that name the records they refuse, and others
@@ -108,7 +108,7 @@ def passed_over(names, batch_size, refused, count, slowly=False, large=None):
     bisection, watermark, skipped, refusals = BatchBisection(records={TP: 1} if slowly else {}), 0, set(), 0
     while watermark < count:
         assert refusals <= 20 * len(refused) + 5
-        end = bisection.bound(TP, count)
+        end = bisection.limit_end(TP, count)
         known = bisection.named.get(TP, {})
         left = [offset for offset in range(watermark, end) if offset not in known][: bisection.records.get(TP, count)]
         end = end if len(left) < bisection.records.get(TP, count) else left[-1] + 1

@@ -27,7 +27,7 @@ def planned(offsets, records=0, size=0):
 def test_a_transaction_is_small_and_the_next_one_waits_until_its_time_is_over():
     clock = Clock()
     throttle = Throttle(1000, 0.5, clock)
-    assert (throttle.rate, throttle.wait_seconds, throttle.bound(MEGABYTE)) == (500, 0, 1000)
+    assert (throttle.rate, throttle.wait_seconds, throttle.limit_size(MEGABYTE)) == (500, 0, 1000)
     clock.time += 0.5
     throttle.count(1000, 0.5)
     assert throttle.wait_seconds == pytest.approx(1.5)
@@ -65,7 +65,7 @@ def test_over_any_time_no_more_is_copied_than_the_rate_allows_and_one_transactio
     for seconds in durations:
         clock.time += throttle.wait_seconds
         assert copied <= (clock.time - began) * rate * (1 + 1e-6) + 1e-3
-        size = throttle.bound(32 * MEGABYTE) * overshoot
+        size = throttle.limit_size(32 * MEGABYTE) * overshoot
         largest = max(largest, size)
         clock.time += seconds
         throttle.count(size, seconds)

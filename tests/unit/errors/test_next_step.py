@@ -36,7 +36,7 @@ def test_command_that_begins_another_one_is_found_in_its_place() -> None:
 
 
 def test_flow_is_put_into_sentence_and_commands() -> None:
-    told = SourceGap("orders", 3, 1, 2).report().of_flow("east->west")
+    told = SourceGap("orders", 3, 1, 2).report().with_flow("east->west")
     assert [text for text, typed in told.step.pieces if typed] == [
         "python -m kafka_mirror decide accept-gap --flow 'east->west' --topic orders --partition 3 --reason \"…\""
     ]
@@ -57,7 +57,7 @@ def test_report_survives_json(error: MirrorError) -> None:
 
 @pytest.mark.parametrize("error", SAMPLES.values(), ids=SAMPLES)
 def test_every_command_of_ours_is_marked_as_one_and_parses(error: MirrorError) -> None:
-    told = error.report().of_flow("east->west").of_times("2026-01-01", "2026-01-02")
+    told = error.report().with_flow("east->west").with_times("2026-01-01", "2026-01-02")
     assert not any(MODULE in text for text, typed in told.step.pieces if not typed)
     assert [text for text, typed in told.step.pieces if typed] == list(told.commands)
     for command in told.commands:

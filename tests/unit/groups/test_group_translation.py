@@ -34,7 +34,7 @@ class Topics:
     def ends(self, partitions, errors=None):
         return {tp: End(100, 3) for tp in partitions if tp in self._led}
 
-    def shared_ends(self, positions, seconds):
+    def find_shared_ends(self, positions, seconds):
         return {}
 
 
@@ -74,7 +74,7 @@ def test_what_was_committed_of_a_lost_branch_is_read_up_to_where_the_log_departs
         asked.append(sorted(positions))
         return {position: 40 for position in positions if position.partition != ORDERS[2]}
 
-    monkeypatch.setattr(source, "shared_ends", shared_ends)
+    monkeypatch.setattr(source, "find_shared_ends", shared_ends)
     record = ledger_record(watermark=90, target_next=90, covered=((0, 90),), offset_map=OffsetMap((Run(0, 0, 90),)), start=0)
     record = replace(record, source_topic_id="id of orders", target_topic_id="id of east_orders")
     monkeypatch.setattr(_Sides, "_read", lambda self, *_: _LedgerView(dict.fromkeys(ORDERS, record)))

@@ -301,4 +301,4 @@ def test_a_killed_undo_is_finished_by_the_same_command(control, groups, commit, 
 def test_a_note_that_cannot_be_read_names_its_place(control):
     note = Decision(GROUP_OFFSETS, "somebody", datetime(2026, 1, 1, tzinfo=UTC), RUN, "shop", document="{}")
     with pytest.raises(ControlUnreadable, match=r"mm2-control.east.internal, the note of the group shop"):
-        CommitNotes(control, Decisions([note]), 3).of_group("shop")
+        CommitNotes(control, Decisions([note]), 3).read_history("shop")

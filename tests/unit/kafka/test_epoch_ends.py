@@ -34,7 +34,7 @@ def append(broker, tp, records):
 def shared(cluster, *partitions, seconds=1.0):
     """Up to where the logs hold what was read up to 5 in epoch 0."""
     positions = [LogPosition(tp, 0, 5) for tp in partitions]
-    return {position.partition: end for position, end in cluster.shared_ends(positions, seconds).items()}
+    return {position.partition: end for position, end in cluster.find_shared_ends(positions, seconds).items()}
 
 
 @pytest.mark.parametrize("versions", [{}, KAFKA_2_8])
@@ -78,14 +78,14 @@ def test_a_leader_that_does_not_answer_says_nothing_and_so_it_is_absent(broker, 
 def test_a_branch_that_goes_on_past_the_position_in_an_older_epoch_is_shared_up_to_where_that_epoch_begins(broker, cluster):
     broker.log(*ORDERS).starts = {0: 0, 2: 2, 3: 3, 6: 9}
     positions = [LogPosition(ORDERS, 4, offset) for offset in (3, 4, 9, 10)]
-    assert [cluster.shared_ends([position], 1.0)[position] for position in positions] == [2, 3, 3, 9]
+    assert [cluster.find_shared_ends([position], 1.0)[position] for position in positions] == [2, 3, 3, 9]
     broker.log(*ORDERS).starts = {3: 9, 6: 12}
-    assert cluster.shared_ends(positions, 1.0) == dict.fromkeys(positions[:3], 0) | {positions[3]: 9}
+    assert cluster.find_shared_ends(positions, 1.0) == dict.fromkeys(positions[:3], 0) | {positions[3]: 9}
 
 
 def test_positions_of_several_epochs_cost_a_request_for_each_epoch_and_not_for_each_position(broker, cluster):
     broker.log(*ORDERS).starts = {0: 0, 1: 1, 2: 2, 3: 5}
     positions = [LogPosition(ORDERS, epoch, offset) for epoch in range(3) for offset in range(1, 6)]
-    ends = cluster.shared_ends([*positions, LogPosition(OTHER, 0, 5)], 1.0)
+    ends = cluster.find_shared_ends([*positions, LogPosition(OTHER, 0, 5)], 1.0)
     assert {(position.leader_epoch, end) for position, end in ends.items() if position.partition == ORDERS} == {(0, 1), (1, 2), (2, 5)}
     assert len(broker.of(OffsetForLeaderEpochRequest)) == 3

@@ -90,7 +90,7 @@ def test_what_stands_behind_the_end_is_neither_given_nor_remembered(broker):
 def test_records_of_an_aborted_transaction_do_not_replace_older_ones(broker):
     newest(broker)
     (batch,) = keyed_batches([(b"a", b"8")], 1000)
-    header, rest = batch.by_producer(7, 0, 0)
+    header, rest = batch.stamp_producer(7, 0, 0)
     broker.log(*LEDGER).append(header + bytes(rest))
     broker.log(*LEDGER).aborted.append((7, 3))
     assert newest(broker) == [(b"b", b"2", 1), (b"a", b"3", 2)]

@@ -46,7 +46,7 @@ def abort(broker: WireBroker, tp: TopicPartition, number: int) -> None:
     first = broker.log(*tp).end
     for _ in range(number):
         (batch,) = keyed_batches([(b"k", b"aborted")], 1000)
-        header, rest = batch.by_producer(ABORTED, 0, 0)
+        header, rest = batch.stamp_producer(ABORTED, 0, 0)
         broker.log(*tp).append(header + bytes(rest))
     broker.log(*tp).aborted.append((ABORTED, first))
     end_transaction(broker, tp)

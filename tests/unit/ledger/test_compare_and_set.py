@@ -204,4 +204,4 @@ def test_the_error_names_the_source_partition_and_the_place_on_the_target():
         LogEnd(TopicPartition("east.orders", 1), 5, ORDERS).extend([(9, 1)])
     assert (raised.value.topic, raised.value.partition) == ("orders", 1)
     assert "east.orders-1" in raised.value.message
-    assert "3 times" in raised.value.counted(3).message
+    assert "3 times" in raised.value.with_count(3).message

@@ -45,7 +45,7 @@ class MemoryCluster:
     def listing(self) -> TopicListing:
         return TopicListing(frozenset(self.names()), {})
 
-    def listed_topics(self, names: Iterable[str], errors: MutableMapping[str, MirrorError] | None = None) -> dict[str, Topic]:
+    def find_listed_topics(self, names: Iterable[str], errors: MutableMapping[str, MirrorError] | None = None) -> dict[str, Topic]:
         return self.topics(names, errors)
 
     def topics(self, names: Iterable[str], errors: MutableMapping[str, MirrorError] | None = None) -> dict[str, Topic]:
@@ -281,7 +281,7 @@ class Listing:
     def listing(self) -> TopicListing:
         return TopicListing(frozenset(self.visible), {})
 
-    def listed_topics(self, names: Iterable[str], errors: MutableMapping[str, MirrorError]) -> dict[str, Topic]:
+    def find_listed_topics(self, names: Iterable[str], errors: MutableMapping[str, MirrorError]) -> dict[str, Topic]:
         return self.topics(names, errors)
 
     def topics(self, names: Iterable[str], errors: MutableMapping[str, MirrorError]) -> dict[str, Topic]:

@@ -52,7 +52,7 @@ class HeartbeatOperator(FlowOperator):
 
         return beat_in_triggerer(self.flow, BEATING_SECONDS)
 
-    def ended(self, _context: Context, event: Mapping[str, Any]) -> Mapping[str, Any]:
+    def execute_complete(self, _context: Context, event: Mapping[str, Any]) -> Mapping[str, Any]:
         """Returns what the trigger did. Raises the error that ended it."""
         from kafka_mirror.airflow.work.steps import end_beats
 

@@ -49,7 +49,7 @@ def beat_in_triggerer(flow_name: str, run_seconds: int) -> Mapping[str, Any]:
     until = (now // run_seconds + 1) * run_seconds + OVERLAP_SECONDS
     log.info("%s: the triggerer beats until %s.", flow.name, datetime.fromtimestamp(until, UTC).isoformat(timespec="seconds"))
     timeout = timedelta(seconds=until - now + LATE_SECONDS)
-    raise TaskDeferred(trigger=HeartbeatTrigger(flow_name, until, files_of(flow_name)), method_name="ended", timeout=timeout)
+    raise TaskDeferred(trigger=HeartbeatTrigger(flow_name, until, files_of(flow_name)), method_name="execute_complete", timeout=timeout)
 
 
 def end_beats(flow_name: str, event: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -149,7 +149,7 @@ def _survey(
         plan_without_work(flow, source_id, target_id, ledger_id, decisions),
         ranges=order_ranges(planning.ranges, view.records, flow.value("mirror.lanes"), planning.now),
         time=planning.now,
-        errors=tuple(dict.fromkeys(error.of_flow(flow.name) for error in planning.errors)),
+        errors=tuple(dict.fromkeys(error.with_flow(flow.name) for error in planning.errors)),
         notices=tuple(planning.notices),
         by_person=by_person,
         follow_for=follow_for,

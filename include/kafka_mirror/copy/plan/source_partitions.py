@@ -65,7 +65,7 @@ def eligible(
     shared = selection.with_shared_remote_name(chosen, mirrored)
     refused.update(shared)
     to_mirror = [name for name in chosen if name not in shared]
-    topics = source.listed_topics(to_mirror, refused) if discover else source.topics(to_mirror, refused)
+    topics = source.find_listed_topics(to_mirror, refused) if discover else source.topics(to_mirror, refused)
     hidden: dict[str, MirrorError] = {}
     remote_topics = target.topics({selection.remote(name) for name in topics}, hidden)
     result = Eligible()
@@ -128,7 +128,7 @@ def with_epoch_ends(
         for tp, partition in partitions.items()
         if tp in records and (epoch := records[tp].leader_epoch) is not None and epoch < (partition.leader_epoch or 0)
     ]
-    ends = {position.partition: end for position, end in source.shared_ends(copied, seconds).items()}
+    ends = {position.partition: end for position, end in source.find_shared_ends(copied, seconds).items()}
     unanswered = {position.partition for position in copied} - ends.keys()
     outdated = _find_contradicted(source, partitions, records)
     return {

@@ -7,7 +7,7 @@
   once more, for good, in place of what the preflight knew.
 
 A broker that took over without the newest records continues with others under a newer leader epoch. A position that was made for the older
-log holds up to where the two part (`Cluster.shared_ends`).
+log holds up to where the two part (`Cluster.find_shared_ends`).
 
 Write fences of earlier waves of the opposite flow may have left ACLs on the target that refuse producers. The notes that say which wave set
 them stand on the source, which is lost. So they are named, and a person removes them.
@@ -101,7 +101,7 @@ def move_groups(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutco
     if not options.dry_run and not has_stop(findings):
         placer = GroupPlacer(move.sides.target, move.sides.target_groups, notes, options.wave)
         findings += placer.place(find_aims(survey.positions, notes), dry_run=False, stood=survey.committed).findings
-    return make_outcome(MOVE_GROUPS, findings, lines, {GROUPS: list(notes.of_step(MOVE_GROUPS).get(GROUPS, ()))})
+    return make_outcome(MOVE_GROUPS, findings, lines, {GROUPS: list(notes.read_step(MOVE_GROUPS).get(GROUPS, ()))})
 
 
 def find_aims(positions: Iterable[FailoverPosition], notes: WaveNotes) -> dict[str, GroupAim]:
@@ -110,11 +110,11 @@ def find_aims(positions: Iterable[FailoverPosition], notes: WaveNotes) -> dict[s
     by_group: dict[str, dict[TopicPartition, FailoverPosition]] = {}
     for position in positions:
         (group, remote), answer = position.key, position.answer
-        noted = move_from_facts(notes.of_group(group))
+        noted = move_from_facts(notes.read_group(group))
         is_ours = noted is not None and not noted.is_taken_back and answer.target in noted.list_ours(remote)
         if answer.target is not None and (answer.kind != COMMITTED or is_ours):
             by_group.setdefault(group, {})[remote] = position
-    return {name: _make_aim(of_group, notes.of_group(name).get(REREAD, {})) for name, of_group in by_group.items()}
+    return {name: _make_aim(of_group, notes.read_group(name).get(REREAD, {})) for name, of_group in by_group.items()}
 
 
 def _make_aim(positions: Mapping[TopicPartition, FailoverPosition], reread: Mapping[str, Mapping[str, int | None]]) -> GroupAim:
@@ -136,7 +136,7 @@ def close(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:
     verb = "would be" if options.dry_run else "is"
     missing = survey_failover(move).missing
     if not options.dry_run:
-        notes.keep(PREFLIGHT, {**notes.of_step(PREFLIGHT), MISSING: write_missing(missing)})
+        notes.keep(PREFLIGHT, {**notes.read_step(PREFLIGHT), MISSING: write_missing(missing)})
     lacking = [partition for partition in missing if partition.offsets]
     records = sum(partition.offsets for partition in lacking)
     lines = (
@@ -286,7 +286,7 @@ def find_shared_ends(
         positions[key] = LogPosition(key[1], note.leader_epoch, stored.checkpoint.downstream)
         if note.leader_epoch != there.log.leader_epoch:
             older.add(positions[key])
-    ends = target.shared_ends(older, seconds)
+    ends = target.find_shared_ends(older, seconds)
     silent = {position.partition for position in older - ends.keys()}
     ends_by_key = {
         key: min(position.offset, ends.get(position, position.offset)) for key, position in positions.items() if key[1] not in silent

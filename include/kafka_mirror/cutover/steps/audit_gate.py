@@ -150,7 +150,7 @@ def step(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:
     ends, errors = _read_ends(move, partitions)
     if findings := (*errors, *find_not_copied(ends, partitions, move.flow.source)):
         return make_outcome(AUDIT_GATE, findings)
-    facts = notes.of_step(AUDIT_GATE)
+    facts = notes.read_step(AUDIT_GATE)
     if not any(find_outdated(read_evidence(facts), ends, options.full_audit)):
         return make_outcome(AUDIT_GATE, [], ("Nothing came on either side since the wave's last good audit.",), facts)
     return _compare(move, notes, options, ends)
@@ -169,7 +169,7 @@ def find_audit_breaks(move: Move, notes: WaveNotes, options: StepOptions) -> tup
     """Why the audit does not speak for everything any more; empty as long as it does."""
     partitions = move.list_partitions()
     ends, errors = _read_ends(move, partitions)
-    outdated = find_outdated(read_evidence(notes.of_step(AUDIT_GATE)), ends, options.full_audit)
+    outdated = find_outdated(read_evidence(notes.read_step(AUDIT_GATE)), ends, options.full_audit)
     return (*errors, *find_not_copied(ends, partitions, move.flow.source), *outdated)
 
 
@@ -178,7 +178,7 @@ def find_audit_breaks(move: Move, notes: WaveNotes, options: StepOptions) -> tup
 
 def _compare(move: Move, notes: WaveNotes, options: StepOptions, ends: Ends) -> StepOutcome:
     began = time.monotonic()
-    noted = read_evidence(notes.of_step(AUDIT_GATE))
+    noted = read_evidence(notes.read_step(AUDIT_GATE))
     starts = {} if options.full_audit else find_audit_starts(noted, ends)
     topics = sorted({tp.topic for tp, end in ends.items() if end.watermark is not None})
     if options.dry_run:
@@ -191,7 +191,7 @@ def _compare(move: Move, notes: WaveNotes, options: StepOptions, ends: Ends) -> 
     findings += find_outdated(ends, now) if is_fenced else ()
     if has_stop(findings):
         return make_outcome(AUDIT_GATE, findings, (sentence(result),))
-    before = notes.of_step(AUDIT_GATE).get(RECORDS, 0) if starts else 0
+    before = notes.read_step(AUDIT_GATE).get(RECORDS, 0) if starts else 0
     facts = {
         AUDITED: write_evidence(make_evidence(noted, starts, ends)),
         RECORDS: before + result.totals["source_records"],

@@ -57,7 +57,7 @@ def catch_up(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:
     """
     findings = tuple(report_wave_topics(move.wave, move.topics))
     if findings or not move.topics.names:
-        return make_outcome(CATCH_UP, findings, facts=notes.of_step(CATCH_UP))
+        return make_outcome(CATCH_UP, findings, facts=notes.read_step(CATCH_UP))
     catching_up = _CatchUp(move, options)
     near = catching_up.end(*catching_up.run())
     if not near.is_done or options.dry_run:
@@ -75,7 +75,7 @@ def last_copy(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome
     WAITING if it is not there at the end of its time; STOPPED, with the partitions and why, if it will not get there. Raises what concerns
     the whole flow.
     """
-    if options.dry_run and not read_fence_ends(notes.of_step(FENCE)):
+    if options.dry_run and not read_fence_ends(notes.read_step(FENCE)):
         return StepOutcome(LAST_COPY, DONE, ("The wave would be copied to the ends that its write fence notes.",))
     copying = _LastCopy(move, options, notes)
     return copying.end(*copying.run())
@@ -275,7 +275,7 @@ class _LastCopy(WaveCopy):
     def __init__(self, move: Move, options: StepOptions, notes: WaveNotes) -> None:
         super().__init__(move, options)
         self._notes = notes
-        self._ends = read_fence_ends(notes.of_step(FENCE))
+        self._ends = read_fence_ends(notes.read_step(FENCE))
         self._ledger_records: Records = {}
         self._late: dict[TopicPartition, int | None] = {}
 

@@ -108,7 +108,7 @@ def step(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:
     It is WAITING if somebody still does at the end of the time, and STOPPED if nothing was fenced, or where it looks only once. Run again,
     it proves the fence again. Raises what concerns the source as a whole.
     """
-    noted = notes.of_step(FENCE)
+    noted = notes.read_step(FENCE)
     findings = tuple(report_wave_topics(move.wave, move.topics))
     if findings or not move.topics.names:
         return make_outcome(FENCE, findings, facts=noted)
@@ -142,7 +142,7 @@ def step(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:
 def rollback(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:
     """Removes the ACLs that the fence set, and no others; those on which waves of other flows stand go with the last of these. Raises what
     the clusters answer; then it is simply run again."""
-    noted = notes.of_step(FENCE)
+    noted = notes.read_step(FENCE)
     if options.dry_run:
         return StepOutcome(FENCE, DONE, tuple(_say_acls(read_acls(noted), "would be removed")), facts=noted)
     removed, standing = take_back(move, notes)
@@ -159,7 +159,7 @@ def lift_for_way_back(move: Move, notes: WaveNotes, options: StepOptions, way_ba
     The DENY for everybody is replaced by one for each other principal that some ALLOW lets write. What cannot be replaced stays, and is a
     stop. Raises what the source answers.
     """
-    noted = notes.of_step(FENCE)
+    noted = notes.read_step(FENCE)
     change = plan_way_back(move, noted, way_back)
     created, removed = ("would be created", "would be removed") if options.dry_run else ("created", "removed")
     lines = (*_say_acls(change.create, created), *_say_acls(change.remove, removed))
@@ -173,7 +173,7 @@ def lift_for_way_back(move: Move, notes: WaveNotes, options: StepOptions, way_ba
 def find_fence_breaks(move: Move, notes: WaveNotes, look: LogsLook | None = None) -> tuple[Finding, ...]:
     """What differs from the ends that the fence noted, and from the logs that they were of: nothing as long as it holds. `look`: what was
     just seen of the source, which is asked otherwise."""
-    marks = read_fence_marks(notes.of_step(FENCE))
+    marks = read_fence_marks(notes.read_step(FENCE))
     look = (look or look_at_source(move)) if marks else LogsLook({})
     ends = {tp: end for tp, (_, end) in marks.items()}
     return (*look.stops, *find_moved_ends(ends, look.ends, find_departed(move, look.logs, marks)))

@@ -160,7 +160,7 @@ def set_acls(move: Move, notes: WaveNotes, change: AclChange, facts: Facts) -> d
     """
     source = move.sides.source
     facts = {**facts, "acls": write_acls(change.ours)}
-    if facts != notes.of_step(FENCE):
+    if facts != notes.read_step(FENCE):
         notes.keep(FENCE, facts)
     # Looked at after the note: from now on the other flow keeps them.
     there = topic_acls(source) or frozenset() if change.shared else frozenset()
@@ -176,7 +176,7 @@ def set_acls(move: Move, notes: WaveNotes, change: AclChange, facts: Facts) -> d
 def take_back(move: Move, notes: WaveNotes) -> tuple[Acls, Acls]:
     """Removes the ACLs that are noted, but for those on which waves of other flows stand, and gives both; one that is not there is none the
     worse for it. Raises what the source answers, and what keeps the other flows' waves from being read."""
-    source, acls = move.sides.source, read_acls(notes.of_step(FENCE))
+    source, acls = move.sides.source, read_acls(notes.read_step(FENCE))
     if not acls:
         return (), ()
     claimed = find_claimed_beside(move.flow)

@@ -111,7 +111,7 @@ class GroupPlacer:
         there = read_positions(self.groups, aims) if stood is None else {name: stood.get(name, {}) for name in aims}
         moves, foreign = {}, list[Finding]()
         for name, aim in aims.items():
-            noted = move_from_facts(self.notes.of_group(name))
+            noted = move_from_facts(self.notes.read_group(name))
             if noted is not None and not noted.is_taken_back:
                 of_others = noted.find_foreign(there[name]).items() if stood is None else ()
                 noted = noted if stood is None else noted.drop_others(there[name])
@@ -124,7 +124,7 @@ class GroupPlacer:
         began = time.monotonic()
         findings = tuple(self._commit(moves, there))
         facts = {
-            GROUPS: list(self.notes.of_step(MOVE_GROUPS)[GROUPS]),
+            GROUPS: list(self.notes.read_step(MOVE_GROUPS)[GROUPS]),
             "positions": sum(len(of_group.after) for of_group in moves.values()),
             "committed": sum(len(of_group.find_due(there[name])) for name, of_group in moves.items()),
             "commit_seconds": round(time.monotonic() - began, 3),
@@ -135,9 +135,9 @@ class GroupPlacer:
     def take_back(self, dry_run: bool, held: Mapping[str, str] = MappingProxyType({})) -> StepOutcome:
         """Puts back what each group had, where a position of ours still stands and the group has no members; but for `held` remote topics,
         on which another open wave stands (its name). Raises what concerns the target as a whole."""
-        names = self.notes.of_step(MOVE_GROUPS).get(GROUPS, ())
+        names = self.notes.read_step(MOVE_GROUPS).get(GROUPS, ())
         moves = {
-            name: noted for name in names if (noted := move_from_facts(self.notes.of_group(name))) is not None and not noted.is_taken_back
+            name: noted for name in names if (noted := move_from_facts(self.notes.read_group(name))) is not None and not noted.is_taken_back
         }
         there = read_positions(self.groups, moves)
         undo = {name: plan_undo(noted, there.get(name, {}), held) for name, noted in moves.items()}
@@ -169,14 +169,14 @@ class GroupPlacer:
 
     def _note(self, moves: Moves, there: Mapping[str, Positions], aims: Mapping[str, GroupAim]) -> int:
         """Notes the groups and what each had, before anything is committed; since when the groups are empty, as far as anybody looked."""
-        before = self.notes.of_step(MOVE_GROUPS)
+        before = self.notes.read_step(MOVE_GROUPS)
         is_over = not any(of_group.find_due(there[name]) for name, of_group in moves.items())
         empty_since = int(before.get(EMPTY_SINCE_MS, 0) if is_over else 0) or int(time.time() * 1000)
         names = sorted({*before.get(GROUPS, ()), *moves})
         if names != before.get(GROUPS):
             self.notes.keep(MOVE_GROUPS, {**before, GROUPS: names, EMPTY_SINCE_MS: empty_since})
         facts = {name: {**facts_of_move(of_group), **aims[name].facts} for name, of_group in moves.items()}
-        changed = {name: of_group for name, of_group in facts.items() if of_group != self.notes.of_group(name)}
+        changed = {name: of_group for name, of_group in facts.items() if of_group != self.notes.read_group(name)}
         if changed:
             self.notes.keep_groups(changed)
         return empty_since
@@ -305,7 +305,7 @@ def step(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:
 def find_changes(move: Move, notes: WaveNotes, _options: StepOptions) -> tuple[Finding, ...]:
     """A stop for each group that is used on the source since it was moved, or lost a position on the target: an undo of `group-offsets` may
     take one back, and what is not used expires. A group that has no position on the source any more does not count."""
-    noted = {name: move_from_facts(notes.of_group(name)) for name in notes.of_step(MOVE_GROUPS).get(GROUPS, ())}
+    noted = {name: move_from_facts(notes.read_group(name)) for name in notes.read_step(MOVE_GROUPS).get(GROUPS, ())}
     here = read_positions(move.sides.source_groups, noted)
     moves = {name: of for name, of in noted.items() if of is not None and not of.source.keys().isdisjoint(here[name])}
     if not moves:

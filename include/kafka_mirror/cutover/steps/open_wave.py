@@ -192,7 +192,7 @@ class _Opening:
     ) -> dict[str, Any]:
         """What is noted before anything is written. Once a partition is marked, what was noted before counts: the ends may move since, and
         another leader may have other records in front of them."""
-        noted = self.notes.of_step(OPEN)
+        noted = self.notes.read_step(OPEN)
         if len(remaining) < len(partitions) and "way_back_ends" in noted:
             back = {name: noted[name] for name in ("way_back_ends", "way_back_epochs")}
         else:

@@ -175,7 +175,7 @@ def find_departed(move: Move, logs: Logs, marks: Mapping[TopicPartition, Mark]) 
         log = logs[tp].log if tp in logs else None
         if epoch is not None and log is not None and log.leader_epoch is not None and log.leader_epoch > epoch:
             older.add(LogPosition(tp, epoch, offset))
-    ends = move.sides.source.shared_ends(older, _EPOCH_SECONDS) if older else {}
+    ends = move.sides.source.find_shared_ends(older, _EPOCH_SECONDS) if older else {}
     for tp, epoch, offset in sorted(older - ends.keys()):
         raise report_unconfirmed(tp, offset, epoch)
     return {position.partition: end for position, end in ends.items() if end < position.offset}

@@ -221,5 +221,5 @@ def find_written_since_open(flow: "Flow", stored: StoredWaves, wave: str | None 
         return ()
     with clusters(flow) as (source, target):
         return tuple(
-            error.of_flow(flow.name) for error in find_written_since_move(flow, source, ledger_of(flow, target).read().records, topics)
+            error.with_flow(flow.name) for error in find_written_since_move(flow, source, ledger_of(flow, target).read().records, topics)
         )

@@ -285,7 +285,7 @@ class WaveNotes:
         """The facts of every group of this attempt, by name."""
         return select_facts(self._groups, self.record.attempt)
 
-    def of_step(self, step: str) -> Mapping[str, Any]:
+    def read_step(self, step: str) -> Mapping[str, Any]:
         """What was noted of a step; empty if nothing was."""
         return self.record.facts_of(step)
 
@@ -295,7 +295,7 @@ class WaveNotes:
         note = self.record.steps.get(step) or StepNote(WAITING, self.record.who, self.record.began)
         self.write(self.record.with_step(step, replace(note, facts=normalize(facts))))
 
-    def of_group(self, group: str) -> Mapping[str, Any]:
+    def read_group(self, group: str) -> Mapping[str, Any]:
         """What this attempt noted of a consumer group; empty if nothing."""
         return self.groups.get(group, {})
 
@@ -305,7 +305,7 @@ class WaveNotes:
 
     def start_step(self, step: str, who: str, now: int) -> None:
         """Notes that a step begins. What it noted before stays."""
-        self.write(self.record.with_step(step, StepNote(RUNNING, who, now, facts=self.of_step(step))))
+        self.write(self.record.with_step(step, StepNote(RUNNING, who, now, facts=self.read_step(step))))
 
     def end_step(self, outcome: StepOutcome, now: int, state: str | None = None, *, with_next: bool = False) -> None:
         """Notes how a step ended, and its facts if it gives any; `state` says it otherwise than the outcome. `with_next`: the next note

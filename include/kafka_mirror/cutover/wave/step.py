@@ -111,7 +111,7 @@ def sort_findings(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 
 def with_flow(findings: Iterable[Finding], name: str) -> tuple[Finding, ...]:
     """The findings with the flow's name in their commands."""
-    return tuple(replace(finding, error=finding.error.of_flow(name)) for finding in findings)
+    return tuple(replace(finding, error=finding.error.with_flow(name)) for finding in findings)
 
 
 def report_wave_topics(wave: Wave, topics: WaveTopics) -> Iterable[Finding]:

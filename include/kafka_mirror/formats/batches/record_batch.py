@@ -156,7 +156,7 @@ class RecordBatch(NamedTuple):
             return f"a batch has the attributes {self.attributes:#06x}, which are unknown"
         return None
 
-    def by_producer(self, producer_id: int, epoch: int, sequence: int, transactional: bool = True) -> tuple[bytes, memoryview]:
+    def stamp_producer(self, producer_id: int, epoch: int, sequence: int, transactional: bool = True) -> tuple[bytes, memoryview]:
         """The batch as an idempotent producer sends it: a header of its own under a new checksum, and the records as they are.
 
         Raises ValueError for a batch with an obstacle: it would be another batch on the target than it says it is.

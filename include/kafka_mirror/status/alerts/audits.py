@@ -146,7 +146,7 @@ def add_step_errors(observation: CheckObservation, errors: Iterable[ErrorReport]
     status = observation.status
     of_check = {(error.code, error.topic) for error in status.errors}
     more = [
-        error.of_flow(status.flow)
+        error.with_flow(status.flow)
         for error in errors
         if (error.code, error.topic) not in of_check and error.kind not in _SEEN_BY_EVERY_CHECK
     ]

@@ -117,13 +117,13 @@ def deliver_outbox(checked: FreshnessCheck, open_channel: Callable[[str], Channe
     """Sends the outbox. Returns the state afterwards, and by connection the error that kept a notification back."""
     channels: dict[str, Channel] = {}
 
-    def by(connection: str) -> Channel:
+    def open_once(connection: str) -> Channel:
         if connection not in channels:
             channels[connection] = open_channel(connection)
         return channels[connection]
 
     undelivered, failed = deliver(
-        checked.state.outbox, lambda notification: by(notification.connection).send(notification.as_sent, notification.cleared)
+        checked.state.outbox, lambda notification: open_once(notification.connection).send(notification.as_sent, notification.cleared)
     )
     return replace(checked.state, outbox=undelivered), failed
 
@@ -180,7 +180,7 @@ def _observe(flow: "Flow") -> CheckObservation:
         starts = {tp: partition.log_start for tp, partition in (observation.source or {}).items()}
         return CheckObservation(status_of(observation), observation.comparable, observation.silent, beats, starts)
     except MirrorError as error:
-        return CheckObservation(Status(flow.name, datetime.now(UTC), errors=(error.report().of_flow(flow.name),)), comparable=False)
+        return CheckObservation(Status(flow.name, datetime.now(UTC), errors=(error.report().with_flow(flow.name),)), comparable=False)
     except Exception as failure:
         log.exception("%s: the check failed unexpectedly", flow.name)
         return CheckObservation(Status(flow.name, datetime.now(UTC)), comparable=False, failure=f"{type(failure).__name__}: {failure}")

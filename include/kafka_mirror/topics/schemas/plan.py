@@ -45,7 +45,7 @@ class Reference:
     subject: str
     version: int
 
-    def of(self, context: str) -> SubjectName:
+    def resolve(self, context: str) -> SubjectName:
         """The subject, seen from a schema of a context: a name without a context is of the same one."""
         match = SubjectName.parse(self.subject)
         return match if self.subject.startswith(":") else replace(match, context=context)
@@ -111,7 +111,7 @@ class Contexts:
 
     renamed: Mapping[str, str]
 
-    def of(self, context: str) -> str:
+    def rename_context(self, context: str) -> str:
         """A context of the source, on the target."""
         return self.renamed.get(context, context)
 
@@ -127,7 +127,7 @@ class Contexts:
 
     def rename(self, name: SubjectName) -> SubjectName:
         """A subject of the source, on the target."""
-        return replace(name, context=self.of(name.context))
+        return replace(name, context=self.rename_context(name.context))
 
 
 @dataclass(frozen=True)
@@ -191,7 +191,7 @@ def plan(source: RegistryContent, target: RegistryContent, contexts: Contexts, t
         else:
             register.append(version)
             by_id[version.name.context, version.id] = version
-    ours = {name.context for name, _ in wanted} or {contexts.of(DEFAULT_CONTEXT)}
+    ours = {name.context for name, _ in wanted} or {contexts.rename_context(DEFAULT_CONTEXT)}
     others = [version for key, version in sorted(target.versions.items()) if key not in wanted and version.name.context in ours]
     gone = {(contexts.rename(name), version) for name, version in source.deleted}
     return SchemaPlan(
@@ -210,7 +210,7 @@ def _find_references(source: RegistryContent, takes: Callable[[SubjectName], boo
     while waiting:
         version = source.versions[waiting.pop()]
         for reference in version.references:
-            key = (reference.of(version.name.context), reference.version)
+            key = (reference.resolve(version.name.context), reference.version)
             if key in source.versions and key not in chosen:
                 chosen.add(key)
                 waiting.append(key)
@@ -227,7 +227,7 @@ def _sort(wanted: Mapping[tuple[SubjectName, int], SchemaVersion]) -> Iterator[t
             ahead = [
                 other
                 for reference in wanted[key].references
-                if (other := (reference.of(key[0].context), reference.version)) in wanted and other not in given and other not in stack
+                if (other := (reference.resolve(key[0].context), reference.version)) in wanted and other not in given and other not in stack
             ]
             if ahead:
                 stack.extend(reversed(ahead))
@@ -246,7 +246,7 @@ def _explain_conflict(
 ) -> str:
     """Why the target cannot have a version as it is; empty if it can."""
     for reference in version.references:
-        if (reference.of(version.name.context), reference.version) in refused:
+        if (reference.resolve(version.name.context), reference.version) in refused:
             return f"it refers to {reference.subject} version {reference.version}, which cannot be had either"
     holder = by_id.get((version.name.context, version.id))
     if there is not None and there.meaning != version.meaning:

@@ -161,7 +161,7 @@ def _register(target: Registry, versions: Sequence[SchemaVersion]) -> tuple[list
             if name not in failed:
                 with _enter_import_mode(target, name):
                     for version in of_subject:
-                        if not failed.isdisjoint(reference.of(name.context) for reference in version.references):
+                        if not failed.isdisjoint(reference.resolve(name.context) for reference in version.references):
                             failed.add(name)
                             break
                         given = target.register(version)

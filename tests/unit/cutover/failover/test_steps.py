@@ -40,7 +40,7 @@ class EpochTarget:
     def __init__(self):
         self.asked = []
 
-    def shared_ends(self, positions, seconds):
+    def find_shared_ends(self, positions, seconds):
         self.asked.append(sorted(positions))
         return {position: ENDS[position[:2]] for position in positions if position[:2] in ENDS}
 

@@ -226,6 +226,6 @@ def test_a_group_of_which_the_target_does_not_tell_stops_everything(placer, grou
 def test_groups_of_earlier_runs_stay_noted(placer, groups, notes):
     place(placer)
     placer.place({"other": GroupAim({ZERO: Committed(1)})}, False)
-    assert notes.of_step(MOVE_GROUPS)[GROUPS] == ["billing", "other"]
+    assert notes.read_step(MOVE_GROUPS)[GROUPS] == ["billing", "other"]
     placer.take_back(False)
     assert groups.offsets == {"billing": BEFORE, "other": {}}

@@ -43,7 +43,7 @@ class Source:
     def __init__(self, **servers):
         self.servers = servers
 
-    def shared_ends(self, positions, _seconds):
+    def find_shared_ends(self, positions, _seconds):
         return dict.fromkeys(positions, 1_000)
 
     def ask_each_server(self, ask):
@@ -64,7 +64,7 @@ def ended(monkeypatch):
     def told(_source, positions, _seconds):
         return {position: end for position in positions if (end := ends.get(position.partition, 1_000)) is not None}
 
-    monkeypatch.setattr(Source, "shared_ends", told)
+    monkeypatch.setattr(Source, "find_shared_ends", told)
     return ends
 
 

@@ -72,7 +72,7 @@ def test_everything_that_is_noted_is_in_the_control_topic_when_the_call_returns(
     assert notes.record.steps[FENCE].facts == {"ends": [1, 2]}
     assert {group: note.facts for group, note in stored.groups["w"].items()} == {"billing": {"before": 1}, "team/a/b": {"before": 2}}
     assert len(control.writes) == 5
-    assert notes.of_group("team/a/b") == {"before": 2}
+    assert notes.read_group("team/a/b") == {"before": 2}
 
 
 def test_the_end_of_a_step_that_is_held_back_goes_with_the_next_note(control, store):
@@ -89,7 +89,7 @@ def test_the_end_of_a_step_that_is_held_back_goes_with_the_next_note(control, st
 def test_groups_of_an_earlier_attempt_are_not_those_of_this_one(store):
     begin(store).keep_groups({"billing": {"before": 1}})
     again = begin(store, dataclasses.replace(RECORD, attempt=2), RECORD)
-    assert again.of_group("billing") == {}
+    assert again.read_group("billing") == {}
 
 
 def test_of_two_runs_the_older_one_writes_no_more(control, store):
@@ -101,7 +101,7 @@ def test_of_two_runs_the_older_one_writes_no_more(control, store):
     with pytest.raises(WaveRunElsewhere):
         older.keep_groups({"billing": {}})
     assert store.read().waves["w"] == newer
-    assert older.of_step(FENCE) == {}
+    assert older.read_step(FENCE) == {}
 
 
 def test_two_runs_that_begin_a_wave_at_once_do_not_both(store):

@@ -34,7 +34,7 @@ class Steps:
 
     def _step(self, step, notes):
         self.calls.append(step)
-        notes.keep(step, {**notes.of_step(step), "begun": True})
+        notes.keep(step, {**notes.read_step(step), "begun": True})
         if step in self.failures:
             raise self.failures[step]
         return self.outcomes.get(step, StepOutcome(step, DONE, (f"{step} did it.",), facts={"ended": True}))

@@ -392,8 +392,8 @@ def _options(name, mode, who):
 
 
 def _fence(move, notes, _options):
-    change = fence_acls.plan_fence(move, notes.of_step(FENCE))
-    return StepOutcome(FENCE, DONE, facts=fence_acls.set_acls(move, notes, change, notes.of_step(FENCE)))
+    change = fence_acls.plan_fence(move, notes.read_step(FENCE))
+    return StepOutcome(FENCE, DONE, facts=fence_acls.set_acls(move, notes, change, notes.read_step(FENCE)))
 
 
 def _place(aims, move, notes, options):

@@ -49,7 +49,7 @@ def sent(outgoing):
     """The records of batches as a target has them, with the source's offsets by which they say that they stood."""
     rows = []
     for made, stretches in outgoing:
-        header, body = made.by_producer(7, 0, 0)
+        header, body = made.stamp_producer(7, 0, 0)
         whole = header + body
         assert DefaultRecordBatch(whole).validate_crc()
         assert made.record_count == made.last_offset_delta + 1 == sum(length for _, length in stretches)

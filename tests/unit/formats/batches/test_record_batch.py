@@ -60,7 +60,7 @@ def test_an_answer_is_cut_into_its_whole_batches(batches, cut_off):
 @given(filled, st.integers(0, 2**62), st.integers(0, 2**15 - 1), st.integers(0, 2**31 - 1))
 def test_a_producers_header_leaves_the_records_as_they_were(batch, producer_id, epoch, sequence):
     source = built(*batch)
-    made = b"".join(one(source).by_producer(producer_id, epoch, sequence))
+    made = b"".join(one(source).stamp_producer(producer_id, epoch, sequence))
     judge = DefaultRecordBatch(made)
     assert judge.validate_crc()
     assert made[61:] == source[61:]
@@ -97,7 +97,7 @@ def test_what_would_be_another_batch_on_the_target_is_never_made(at, value, why)
     spoilt[at] = value
     assert why in one(spoilt).find_obstacle()
     with pytest.raises(ValueError, match=why):
-        one(spoilt).by_producer(1, 0, 0)
+        one(spoilt).stamp_producer(1, 0, 0)
 
 
 def test_messages_of_an_older_format_are_named_by_their_offset_behind_the_batches_in_front_of_them():

@@ -142,5 +142,5 @@ def test_after_any_part_of_a_plan_the_rest_is_planned_and_then_both_are_equal(so
     assert planned(source, registry(*part, *rest.register)).is_equal
     given_ = set()
     for each in (*part, *rest.register):
-        assert all((reference.of(each.name.context), reference.version) in given_ for reference in each.references)
+        assert all((reference.resolve(each.name.context), reference.version) in given_ for reference in each.references)
         given_.add((each.name, each.version))
