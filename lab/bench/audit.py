@@ -46,7 +46,7 @@ def mirror_backlog(stage: Stage, backlog: Backlog, engine: str) -> Path:
 
 def rows_of(stage: Stage, backlog: Backlog, rounds: int) -> list[tuple[str, ...]]:
     """Produces a backlog, and measures both engines: batches as they come, and every batch rewritten."""
-    start = backlog.of_the_start()
+    start = backlog.make_start()
     start.produce(stage)
     backlog.produce(stage)
     return [measure(stage, start, backlog, engine, rounds) for engine in (AUTO, RECORDS)]

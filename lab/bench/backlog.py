@@ -29,7 +29,7 @@ class Backlog:
         words = self.name.replace(",", "").lower().split()
         return f"{'-'.join(words)}-{self.records}-bench"
 
-    def of_the_start(self) -> "Backlog":
+    def make_start(self) -> "Backlog":
         """A backlog of the same kind that is so small that a copy of it costs what every copy costs."""
         return replace(self, records=_START_RECORDS)
 

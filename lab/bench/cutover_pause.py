@@ -147,8 +147,8 @@ def move(stage: Stage, by: str, partitions: int) -> Pauses:
     return pauses(report, writer.last)
 
 
-def run_mirror(config: Path, *words: str, on_progress: Callable[[str], None] = lambda _: None) -> None:
-    """Runs a command of the mirror; calls `on_progress` with each line of its progress. Raises RuntimeError if it fails."""
+def run_mirror(config: Path, *words: str, follow_progress: Callable[[str], None] = lambda _: None) -> None:
+    """Runs a command of the mirror; calls `follow_progress` with each line of its progress. Raises RuntimeError if it fails."""
     command = mirror_command(config, *words)
     lines: list[str] = []
     with subprocess.Popen(
@@ -157,7 +157,7 @@ def run_mirror(config: Path, *words: str, on_progress: Callable[[str], None] = l
         assert process.stderr is not None
         for line in process.stderr:
             lines.append(line)
-            on_progress(line)
+            follow_progress(line)
     if process.returncode:
         raise RuntimeError(f"{' '.join(command)} ended with {process.returncode}:\n{''.join(lines)[-5000:]}")
 
@@ -173,14 +173,14 @@ def run_wave(config: Path, pair: ClusterPair, topic: str, by: str, writer: Write
     """Runs it; stops the producer when the fence begins, unless an ACL does that, and the consumers after the fence. Gives the report."""
     output = config.with_name("wave.json")
 
-    def on_progress(line: str) -> None:
+    def follow_progress(line: str) -> None:
         if f" {FENCE} begins." in line and by == BY_HAND:
             writer.end()
         if f" {LAST_COPY} begins." in line:
             readers_over.set()
 
     words = ("--flow", pair.flow, "--topics", topic, "--by", by, "--reason", "a benchmark", "--output", str(output))
-    run_mirror(config, "cutover", "run", *words, on_progress=on_progress)
+    run_mirror(config, "cutover", "run", *words, follow_progress=follow_progress)
     report: dict[str, Any] = json.loads(output.read_text(encoding="utf-8"))
     return report
 

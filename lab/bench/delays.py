@@ -68,7 +68,7 @@ def await_records(stage: Stage, pair: ClusterPair, backlog: Backlog, copied: "Fu
     deadline, first = time.monotonic() + _DEADLINE_SECONDS, 0.0
     while True:
         ended = copied is not None and copied.done()
-        arrived, now = stage.arrived(pair.remote(backlog.topic), backlog.partitions), time.monotonic()
+        arrived, now = stage.count_arrived(pair.remote(backlog.topic), backlog.partitions), time.monotonic()
         first = first or (now if arrived else 0.0)
         if arrived >= backlog.records:
             return first, now

@@ -88,7 +88,7 @@ def measure_mirror_maker(stage: Stage, minutes: float, warm: float) -> Figures:
     pair = stage.pair()
     with MeasuredMirrorMaker(pair, TOPIC, TUNED) as running:
         before = sum(partition.records for partition in stage.oracle.count(stage.source.bootstrap, TOPIC))
-        while stage.arrived(pair.remote(TOPIC), PARTITIONS) < before:
+        while stage.count_arrived(pair.remote(TOPIC), PARTITIONS) < before:
             time.sleep(0.2)
         return measure(stage, pair, lambda: (running.cpu, 0.0, 0.0), minutes, warm)
 

@@ -78,7 +78,7 @@ def main(quick: bool = False) -> None:
     with open_stage() as stage:
         for backlog in QUICK if quick else BACKLOGS:
             backlog.produce(stage)
-            start = backlog.of_the_start()
+            start = backlog.make_start()
             start.produce(stage)
             figures: dict[str, list[tuple[float, float, float]]] = {engine: [] for engine in ENGINES}
             for _ in range(2 if quick else ROUNDS):

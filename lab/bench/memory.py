@@ -65,7 +65,7 @@ def copy_by_mirror_maker(stage: Stage, backlog: Backlog, options: Sequence[str])
         MeasuredMirrorMaker(pair, backlog.topic, TUNED, options=options) as running,
         RunningTree(running.pid or 0, memory=True) as tree,
     ):
-        while stage.arrived(pair.remote(backlog.topic), backlog.partitions) < backlog.records:
+        while stage.count_arrived(pair.remote(backlog.topic), backlog.partitions) < backlog.records:
             if time.monotonic() > began + _DEADLINE_SECONDS or not running.running:
                 raise RuntimeError(f"Not all of {backlog.name} has arrived.\n{running.log_tail()}")
             time.sleep(0.1)

@@ -103,7 +103,7 @@ class Stage:
         """CPU seconds that the source's and the target's broker have used so far."""
         return cpu_seconds(self.source.pids), cpu_seconds(self.target.pids)
 
-    def arrived(self, topic: str, partitions: int) -> int:
+    def count_arrived(self, topic: str, partitions: int) -> int:
         """The sum of a target topic's end offsets; 0 while it does not exist."""
         # Asked for the offsets of a topic that is not there yet, the client may go on believing so.
         if topic not in self._admin.list_topics(timeout=60).topics:

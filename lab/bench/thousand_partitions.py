@@ -61,7 +61,7 @@ class ThousandPartitions:
         missing = list(self.topics)
         while missing:
             missing = [
-                topic for topic in missing if self._stage.arrived(pair.remote(topic), PARTITIONS) < self.rounds * PARTITIONS * RECORDS
+                topic for topic in missing if self._stage.count_arrived(pair.remote(topic), PARTITIONS) < self.rounds * PARTITIONS * RECORDS
             ]
             if time.monotonic() > deadline:
                 raise RuntimeError(f"Not all records of {', '.join(missing)} have arrived after {_DEADLINE_SECONDS:g} s.")

@@ -93,7 +93,7 @@ def copy_by_mirror_maker(stage: Stage, backlog: Backlog, settings: Mapping[str, 
 
 def measure(stage: Stage, backlogs: Sequence[Backlog], runs: int) -> dict[Backlog, dict[str, list[Copy]]]:
     """The contestants in turns, all backlogs in each turn. Each of ours is made twice: by spark-submit, and on a Spark that stays."""
-    start = backlogs[0].of_the_start()
+    start = backlogs[0].make_start()
     for backlog in (start, *backlogs):
         backlog.produce(stage)
     copies: dict[Backlog, dict[str, list[Copy]]] = {backlog: {name: [] for name in (OURS, *MIRROR_MAKERS)} for backlog in backlogs}
@@ -158,7 +158,7 @@ def _wait(stage: Stage, running: MeasuredMirrorMaker, topic: str, partitions: in
     """Waits until this many records have arrived; gives how many there are then, and what was used until then."""
     deadline = time.monotonic() + _DEADLINE_SECONDS
     while True:
-        arrived, usage = stage.arrived(topic, partitions), Usage(running.cpu, *stage.broker_cpu())
+        arrived, usage = stage.count_arrived(topic, partitions), Usage(running.cpu, *stage.broker_cpu())
         if arrived >= records:
             return arrived, usage
         if time.monotonic() > deadline:

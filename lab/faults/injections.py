@@ -123,7 +123,7 @@ class CutOff:
         self._wait_for(lambda partition: self.broker in partition.isr, f"broker {self.broker} is in sync")
 
     def _wait_for(self, reached: Callable[[Partition], bool], what: str) -> None:
-        def all_reached() -> bool:
+        def have_all_reached() -> bool:
             # A client of its own each time: one that has heard of the broker that is cut off may go on asking it. And the client gives up
             # a question to a broker of which it hears another address meanwhile.
             try:
@@ -137,7 +137,7 @@ class CutOff:
                 reached(partition) for topic in topics.values() for partition in topic.partitions
             )
 
-        eventually(all_reached, what)
+        eventually(have_all_reached, what)
 
 
 @dataclass
@@ -186,7 +186,7 @@ class UncleanElection:
         return all(self.oracle.partitions(self.bootstrap, topic)[number].leader == self.follower for number in numbers)
 
     def _wait_for(self, reached: Callable[..., bool], what: str) -> None:
-        def all_reached() -> bool:
+        def have_all_reached() -> bool:
             try:
                 return all(
                     reached(self.oracle.partitions(self.bootstrap, topic)[number])
@@ -197,7 +197,7 @@ class UncleanElection:
                 # The client turned to the broker that is silent or dead: it is asked again until the deadline.
                 return False
 
-        eventually(all_reached, what)
+        eventually(have_all_reached, what)
 
 
 def draw(cluster: KafkaCluster, oracle: Oracle, topics: Iterable[str], chance: random.Random) -> Kill | Pause | MoveLeaders:

@@ -190,14 +190,14 @@ class FailoverSite:
         request = {"flow": self.flow.name, "topics": self.topic, "wave": self.wave, "mode": "failover", "reason": "the site is gone"}
         return MoverProcess(self.config, request, self.directory / "movers.log")
 
-    def planned_mover(self, **request: object) -> MoverProcess:
+    def plan_mover(self, **request: object) -> MoverProcess:
         """A run of a planned wave of the same topics."""
         options = {"flow": self.flow.name, "topics": self.topic, "wave": f"planned-{self.number}", **request}
         return MoverProcess(self.config, options, self.directory / "movers.log")
 
     def begin_planned(self) -> MoverProcess:
         """Starts a run of a planned wave beside everything else."""
-        mover = self.planned_mover()
+        mover = self.plan_mover()
         threading.Thread(target=mover.run, daemon=True).start()
         self.running.append(mover)
         return mover
@@ -228,7 +228,7 @@ class FailoverSite:
         words = (line.split() for name in (group, f"{group}-later") for line in self.lines(name) if line.startswith("read "))
         return {(producer, int(partition), int(number)) for _, _, partition, _, producer, number, _ in words}
 
-    def on_target(self) -> dict[str, list[Number]]:
+    def read_target(self) -> dict[str, list[Number]]:
         """All committed records of the target's topics in their order, as the witness reads them."""
         return {topic: self._numbers(topic) for topic in self.own_topics}
 

@@ -177,7 +177,7 @@ class Failover:
         site.begin_on_target()
         time.sleep(_LIVE_SECONDS)
         site.end_producers()
-        on_target = site.on_target()
+        on_target = site.read_target()
         everything = {number for numbers in on_target.values() for number in numbers}
         copied = set(on_target[site.remote])
         losses = self._losses(copied, report.missing)
@@ -213,10 +213,10 @@ class Failover:
     def _take_back_planned(self) -> None:
         """Checks that the planned wave cannot go on, and rolls it back, which must not take anything from the failover."""
         self.site.source_cluster.wait_ready()
-        again = self.site.planned_mover()
+        again = self.site.plan_mover()
         if again.run() != STOPPED or not any(line.startswith("FlowClosed") for line in again.lines):
             self.wrong.append(f"the planned wave was to be refused, for the flow is closed: {' | '.join(again.lines[-4:])}")
-        roll_back = self.site.planned_mover(rolls_back=True)  # a process that is made is under way
+        roll_back = self.site.plan_mover(rolls_back=True)  # a process that is made is under way
         if (code := roll_back.run()) != DONE:
             self.wrong.append(f"the roll back of the planned wave ended with {code}: {' | '.join(roll_back.lines[-4:])}")
 

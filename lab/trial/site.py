@@ -179,13 +179,13 @@ class TrialSite:
         self.copy()
         self.start_consumers()
 
-    def produced(self) -> list[Produced]:
+    def read_produced(self) -> list[Produced]:
         """What the producers wrote down so far."""
         return [read_producer(self._lines(producer.name), producer.name) for producer in self.producers]
 
     def verdicts(self) -> list[Verdict]:
         """What each group missed, got twice, or got late."""
-        by_producer, names_kept = self.produced(), self.policy == IDENTITY
+        by_producer, names_kept = self.read_produced(), self.policy == IDENTITY
         return [
             judge(consumer.group, by_producer, read_group(self._lines(consumer.name), names_kept=names_kept)) for consumer in self.consumers
         ]

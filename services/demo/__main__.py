@@ -102,7 +102,7 @@ def _stack(home: Path, progress: Progress) -> Stack:
             f"  It keeps the ports it runs on; `make stop` first, then other ones ({_list_ports(ports, earlier.ports)}) take effect."
         )
     stack = earlier if running else Stack(home, ports)
-    occupied = stack.occupied_ports()
+    occupied = stack.find_occupied_ports()
     if occupied:
         raise DemoRefused("\n".join([*map(str, occupied), _suggest_ports(stack.ports, occupied)]))
     record_ports(home, stack.ports)

@@ -52,7 +52,7 @@ class Ports:
     alerts: int = 18090
     spark: int = 15002
 
-    def all(self) -> dict[int, str]:
+    def list_ports(self) -> dict[int, str]:
         """Each port with the service that needs it."""
         return {
             self.ui: "Airflow's UI",
@@ -85,7 +85,7 @@ def chosen_ports(environ: Mapping[str, str] = os.environ) -> Ports:
             raise DemoRefused(f"{variable(name)}={text} is not a port: a number from 1024 to 65534 is needed.")
         chosen[name] = int(text or usual)
     ports = Ports(**chosen)
-    if len(ports.all()) < len(Ports().all()):
+    if len(ports.list_ports()) < len(Ports().list_ports()):
         said = ", ".join(f"{variable(name)}={port}" for name, port in chosen.items())
         raise DemoRefused(f"Two services of the demo would share a port, for each cluster takes the next one as well: {said}.")
     return ports

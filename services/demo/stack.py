@@ -77,7 +77,7 @@ class Stack:
             Part("PostgreSQL", lambda: self.postgres.running, self.postgres.stop),
         ]
 
-    def occupied_ports(self) -> list[PortInUse]:
+    def find_occupied_ports(self) -> list[PortInUse]:
         """What keeps this stack from starting: ports that belong to other processes."""
         own = {
             self.ports.ui: self.airflow.any_running,
@@ -90,7 +90,7 @@ class Stack:
             self.ports.spark: self._spark.running,
         }
         occupied = []
-        for port, service in self.ports.all().items():
+        for port, service in self.ports.list_ports().items():
             try:
                 if not own[port]:
                     require_free(port, service)

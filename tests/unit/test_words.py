@@ -89,6 +89,10 @@ NO_VERBS = set(
 )
 
 
+OF_AIRFLOW = {"on_kill"}
+"""Methods that Airflow calls by these names."""
+
+
 def is_participle_or_pronoun(name: str) -> bool:
     """By the name's last word, which says what the file is."""
     word = name.rpartition("_")[2]
@@ -150,17 +154,19 @@ def pointers(tree: ast.AST) -> Iterator[str]:
 
 
 def odd_functions(tree: ast.Module) -> Iterator[str]:
-    """Functions whose names begin as no verb does; properties are values. Of public ones, those of a module: a participle before a noun is
-    a value's (`known_topics`), alone or before a preposition it says that something happened, and not what the function does."""
+    """Functions whose names begin as no verb does. Properties are values, and so is what a function without an underscore gives by a
+    participle before a noun (`known_topics`) in a module, and what makes an object (`Decided.of`, `with_flow`, `without_others`)."""
     for node in ast.walk(tree):
-        if not isinstance(node, ast.FunctionDef) or node.name.startswith("__"):
+        if not isinstance(node, ast.FunctionDef) or node.name.startswith("__") or node.name in OF_AIRFLOW:
             continue
         first, _, rest = node.name.strip("_").partition("_")
         is_participle = is_participle_or_pronoun(first)
-        if node.name.startswith("_"):
-            is_odd = (first in NO_VERBS or is_participle) and not any("property" in ast.unparse(each) for each in node.decorator_list)
+        if node in tree.body and not node.name.startswith("_"):
+            is_odd = first in NO_VERBS | PRONOUNS or (is_participle and rest.partition("_")[0] in NO_VERBS | {""})
         else:
-            is_odd = node in tree.body and (first in NO_VERBS | PRONOUNS or (is_participle and rest.partition("_")[0] in NO_VERBS | {""}))
+            decorators = " ".join(map(ast.unparse, node.decorator_list))
+            is_value = any(word in decorators for word in ("property", "classmethod", "staticmethod"))
+            is_odd = not is_value and first != "without" and (first in NO_VERBS | PRONOUNS or is_participle)
         if is_odd:
             yield f"line {node.lineno}: {node.name}"
 
@@ -223,7 +229,10 @@ def test_texts_of_tests_keep_to_plain_words() -> None:
         ("def asked_about(flow: str) -> None: ...", True),
         ("def by_topic() -> None: ...", True),
         ("def moved_topics() -> set[str]: ...", False),
-        ("class Decisions:\n    def of(self) -> None: ...", False),
+        ("class Decisions:\n    def of(self) -> None: ...", True),
+        ("class Decisions:\n    def moved(self) -> bool: ...", True),
+        ("class Decisions:\n    @staticmethod\n    def of() -> None: ...", False),
+        ("def run() -> None:\n    def failed() -> None: ...", True),
         ("@property\ndef _opened() -> None: ...", False),
     ],
 )

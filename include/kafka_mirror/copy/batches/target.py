@@ -194,9 +194,7 @@ class BatchProducer:
             self._sequences[remote] = next_sequence(sequence, batch.record_count)
             size += len(batch.data)
             by_partition[remote] = in_flight
-            topics.setdefault(remote.topic, []).append(
-                (remote.partition, *batch.stamp_producer(*self._transactions.producer, sequence))
-            )
+            topics.setdefault(remote.topic, []).append((remote.partition, *batch.stamp_producer(*self._transactions.producer, sequence)))
         self.bytes += size
         version = connection.choose_version(produce_request.KEY, PRODUCE[self._transactions.version])
         parts = self._requests.build_parts(topics)
