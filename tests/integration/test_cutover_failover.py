@@ -262,6 +262,7 @@ def test_a_closed_flow_copies_nothing_of_the_returned_source_which_is_compared_e
     for step in ("refresh-topics", "topic-configs", "topic-acls", "checkpoints", "group-offsets"):
         with pytest.raises(FlowClosed):
             run_step(step, flow)
+    assert lost.mirroring.refresh().errors == (), "a wave that moves back creates the flow's topics while it is closed"
 
     file, export = str(lost.mirroring.pair.properties(extra={"source->target.mirror.lanes": "4"})), tmp_path / "export"
 

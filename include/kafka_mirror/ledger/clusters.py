@@ -46,6 +46,15 @@ def clusters(flow: Flow) -> Iterator[tuple[Cluster, Cluster]]:
 
 
 @contextmanager
+def clusters_of_step(flow: Flow) -> Iterator[tuple[Cluster, Cluster]]:
+    """Opens the flow's clusters for a step that goes by what the source has. Raises FlowClosed after a failover, and as `two_clusters`.
+    A wave that moves back creates a closed flow's remote topics by itself."""
+    with two_clusters(flow) as (source, target):
+        check_closed(collect_decisions(control_of(flow, target)))
+        yield source, target
+
+
+@contextmanager
 def two_clusters(flow: Flow) -> Iterator[tuple[Cluster, Cluster]]:
     """Opens the flow's clusters for steps that write: asks both for their ids. Raises SameCluster, and what a cluster answers."""
     with clusters(flow) as (source, target):
@@ -94,9 +103,8 @@ def control_of(flow: Flow, target: Cluster) -> Control:
 
 
 def current_selection(flow: Flow, target: Cluster) -> TopicSelection:
-    """The selection as the control topic narrows it. Raises FlowClosed, LedgerMissing, ControlUnreadable, and what the target answers."""
+    """The selection as the control topic narrows it. Raises LedgerMissing, ControlUnreadable, and what the target answers."""
     decisions = collect_decisions(control_of(flow, target))
-    check_closed(decisions)
     check_ledger_name(replication_policy(flow).ledger_topic(flow.source), flow.source, target, decisions)
     return selection_by(flow, decisions)
 

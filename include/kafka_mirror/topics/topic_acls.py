@@ -17,7 +17,7 @@ from kafka_mirror.formats.documents import columns
 from kafka_mirror.kafka.acls import create_acls, pattern_acls, topic_acls
 from kafka_mirror.kafka.model import LITERAL, PREFIXED, Acl, PatternAcl
 from kafka_mirror.kafka.polling import poll_until
-from kafka_mirror.ledger.clusters import current_selection, renamed_topics, two_clusters
+from kafka_mirror.ledger.clusters import clusters_of_step, current_selection, renamed_topics
 from kafka_mirror.ledger.step import StepResult
 from kafka_mirror.policy import TopicSelection
 from kafka_mirror.policy.selection import unusable
@@ -114,7 +114,7 @@ class TopicAclsResult:
 
 def step(flow: "Flow", dry_run: bool = False) -> StepResult:
     """`topic-acls` as a step. Raises as `sync_topic_acls`."""
-    with two_clusters(flow) as (source, target):
+    with clusters_of_step(flow) as (source, target):
         done = sync_topic_acls(flow, source, target, dry_run)
     result = {
         "created": columns(Acl._fields, done.created),

@@ -9,7 +9,7 @@ from kafka_mirror.errors import ErrorReport, KafkaFailure, MirrorError, RemoteCo
 from kafka_mirror.errors.words import count_text
 from kafka_mirror.formats.documents import columns
 from kafka_mirror.kafka.model import Topic
-from kafka_mirror.ledger.clusters import current_selection, renamed_topics, two_clusters
+from kafka_mirror.ledger.clusters import clusters_of_step, current_selection, renamed_topics
 from kafka_mirror.ledger.step import StepResult
 from kafka_mirror.topics.config_diff import (
     MIN_INSYNC,
@@ -50,7 +50,7 @@ class TopicConfigsResult:
 
 def step(flow: "Flow", dry_run: bool = False) -> StepResult:
     """`topic-configs` as a step. Raises as `sync_topic_configs`."""
-    with two_clusters(flow) as (source, target):
+    with clusters_of_step(flow) as (source, target):
         done = sync_topic_configs(flow, source, target, dry_run)
     changed = [(remote, change.entry, change.old, change.new) for remote, changes in done.changed.items() for change in changes]
     overrides = [

@@ -10,7 +10,7 @@ from kafka_mirror.errors.words import count_text
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.model import NewTopic, Topic
 from kafka_mirror.kafka.polling import poll_until
-from kafka_mirror.ledger.clusters import current_selection, ledger_of, renamed_topics, two_clusters
+from kafka_mirror.ledger.clusters import clusters_of_step, current_selection, ledger_of, renamed_topics
 from kafka_mirror.ledger.step import StepResult
 from kafka_mirror.policy import IdleMembers, TopicSelection
 from kafka_mirror.policy.selection import unusable
@@ -166,7 +166,7 @@ class RefreshTopicsResult:
 
 def step(flow: "Flow", dry_run: bool = False) -> StepResult:
     """`refresh-topics` as a step. Raises as `refresh_topics`."""
-    with two_clusters(flow) as (source, target):
+    with clusters_of_step(flow) as (source, target):
         done = refresh_topics(flow, source, target, dry_run)
     changed = {"created": dict(done.created), "extended": dict(done.extended), "deleted_at_source": list(done.deleted_at_source)}
     totals = {what: len(topics) for what, topics in changed.items()}

@@ -97,7 +97,7 @@ def results_of_steps(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, Ste
     for module, work in modules.items():
         made = example(get_type_hints(getattr(module, work), localns={"Flow": object, "Cluster": object})["return"])
         monkeypatch.setattr(module, work, lambda *_, made=made: made)
-        for opening in ("clusters", "two_clusters"):
+        for opening in ("clusters", "clusters_of_step"):
             monkeypatch.setattr(module, opening, clusters, raising=False)
         monkeypatch.setattr(module, "moment_text", lambda _: "now", raising=False)
         yield module.__name__, module.step(FlowOfNothing())

@@ -253,7 +253,7 @@ def test_a_refresh_of_a_flow_that_takes_nothing_has_nothing_to_do_and_says_so(
     flow: Any, monkeypatch: pytest.MonkeyPatch, topics: str, is_amiss: bool
 ) -> None:
     source = MemoryCluster("east", **({"orders": 1} if is_amiss else {}))
-    monkeypatch.setattr(module, "two_clusters", lambda _: nullcontext((source, MemoryCluster("west"))))
+    monkeypatch.setattr(module, "clusters_of_step", lambda _: nullcontext((source, MemoryCluster("west"))))
     done = module.step(flow(topics=topics))
     assert (done.is_idle, done.result["idle"], done.errors) == (True, [topics], ())
     [line] = done.lines
@@ -265,7 +265,7 @@ def test_a_dry_run_beside_brokers_that_would_create_what_they_are_to_check_says_
 ) -> None:
     source, target = MemoryCluster("east", orders=1), MemoryCluster("west")
     target.only_checks = False
-    monkeypatch.setattr(module, "two_clusters", lambda _: nullcontext((source, target)))
+    monkeypatch.setattr(module, "clusters_of_step", lambda _: nullcontext((source, target)))
     assert "brokers of 'west' were not asked" in module.step(flow(), dry_run=True).lines[-1]
     assert not any("were not asked" in line for line in module.step(flow()).lines)
 
