@@ -32,8 +32,8 @@ def topic(pair, tolerant):
 @pytest.fixture
 def refusals(monkeypatch):
     """How many attempts ended because a batch was refused."""
-    seen, refused = [], BatchBisection.refused
-    monkeypatch.setattr(BatchBisection, "refused", lambda self, refusal: seen.append(refusal.records) or refused(self, refusal))
+    seen, narrow = [], BatchBisection.narrow
+    monkeypatch.setattr(BatchBisection, "narrow", lambda self, refusal: seen.append(refusal.records) or narrow(self, refusal))
     return seen
 
 

@@ -136,7 +136,7 @@ class World:
             list_partitions=lambda: [TP],
         )
         notes = SimpleNamespace(
-            of_step=lambda step: self.notes.get((alias, step), {}),
+            read_step=lambda step: self.notes.get((alias, step), {}),
             keep=lambda *kept: self._keep(alias, *kept),
             check=lambda: None,
             decide=lambda make: self._control(flow, None).write_next(make(Decisions(flow.read()))),
