@@ -7,6 +7,7 @@ may.
 import socket
 import struct
 from collections.abc import Iterable
+from contextlib import suppress
 
 import psutil
 
@@ -60,8 +61,12 @@ def told(port: int, body: bytes) -> str:
 
 
 def listening(processes: Iterable[psutil.Process]) -> list[int]:
-    """The ports on which these processes listen."""
-    return sorted({there.laddr.port for process in processes for there in process.net_connections("tcp") if there.status == "LISTEN"})
+    """The ports on which these processes listen; one that ended meanwhile, as an idle worker does, listens on none."""
+    ports: set[int] = set()
+    for process in processes:
+        with suppress(psutil.NoSuchProcess):
+            ports |= {connection.laddr.port for connection in process.net_connections("tcp") if connection.status == "LISTEN"}
+    return sorted(ports)
 
 
 def ask_all(ports: Iterable[int]) -> dict[int, list[str]]:
