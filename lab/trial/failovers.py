@@ -180,7 +180,7 @@ class Failover:
         on_target = site.read_target()
         everything = {number for numbers in on_target.values() for number in numbers}
         copied = set(on_target[site.remote])
-        losses = self._losses(copied, report.missing)
+        losses = self._losses(copied, report.missing_listing)
         read_before = {consumer.group: read_readings(site.lines(consumer.name), site.source) for consumer in site.consumers}
         site.end_consumers(everything)
         read_after = {group: read_readings(site.lines(f"{group}-later"), site.target) for group in read_before}

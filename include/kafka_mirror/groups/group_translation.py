@@ -89,7 +89,7 @@ def translate_groups(
     translated = sides.with_counted(
         translated, KnownPlaces(lambda: stored_checkpoints(context, target)) if known_places is None else known_places
     )
-    return TranslatedGroups(translated, tuple(error.report() for error in sides.errors), sides.moved)
+    return TranslatedGroups(translated, tuple(error.report() for error in sides.errors), sides.moved_partitions)
 
 
 def stored_checkpoints(context: GroupContext, target: Cluster) -> StoredCheckpoints:
@@ -144,7 +144,7 @@ class _Sides:
         self._shared_ends = self._source.find_shared_ends(older, _EPOCH_SECONDS)
 
     @property
-    def moved(self) -> frozenset[TopicPartition]:
+    def moved_partitions(self) -> frozenset[TopicPartition]:
         """The partitions that a cutover moved."""
         return frozenset(tp for tp, record in self._ledger.records.items() if record.moved is not None)
 

@@ -127,7 +127,7 @@ class AskedCluster:
         """These topics, or all that we may describe, the brokers' internal ones too, each with its error code; with `operations` with what
         we may do with them too. A topic with an error that passes is asked for again."""
 
-        def question(pool: BrokerPool) -> list[DescribedTopic]:
+        def ask(pool: BrokerPool) -> list[DescribedTopic]:
             """Raises kafka-python's error for a topic whose error passes."""
             described = self._ask_metadata(pool, names, operations).topics
             for topic in described:
@@ -137,13 +137,13 @@ class AskedCluster:
                 raise errors.KafkaProtocolError("the answer is about other topics")
             return described
 
-        return self.ask("describing topics", question)
+        return self.ask("describing topics", ask)
 
     def list_operations(self) -> frozenset[str]:
         """What we may do with the cluster itself, in the words of Kafka's ACLs; everything where the brokers do not tell, or there is no
         authorizer."""
 
-        def question(pool: BrokerPool) -> set[int] | None:
+        def ask(pool: BrokerPool) -> set[int] | None:
             """Asks for the metadata of no topic, with our rights."""
             connection = pool.pick_connection()
             version = connection.choose_version(MetadataRequest.API_KEY, _RIGHTS_NEWEST)
@@ -155,7 +155,7 @@ class AskedCluster:
             operations: set[int] | None = connection.ask(request).authorized_operations
             return operations
 
-        operations = self.ask("asking what we may do", question)
+        operations = self.ask("asking what we may do", ask)
         return frozenset(name for name, number in OPERATIONS.items() if operations is None or number in operations)
 
     def describe_configs(
@@ -187,7 +187,7 @@ class AskedCluster:
                     raise_for(code)
             return configs, codes
 
-        def question(pool: BrokerPool) -> tuple[dict[str, dict[str, ConfigEntry]], dict[str, int]]:
+        def ask(pool: BrokerPool) -> tuple[dict[str, dict[str, ConfigEntry]], dict[str, int]]:
             connection, keys = pool.pick_connection(), None if entries is None else sorted(entries)
             of_topic = DescribeConfigsRequest.DescribeConfigsResource
             resources = [of_topic(resource_type=_TOPIC, resource_name=name, configuration_keys=keys) for name in names]
@@ -195,7 +195,7 @@ class AskedCluster:
             answer = connection.ask(DescribeConfigsRequest(version=version, resources=resources), read)
             return cast("tuple[dict[str, dict[str, ConfigEntry]], dict[str, int]]", answer)
 
-        return self.ask("reading topic configs", question)
+        return self.ask("reading topic configs", ask)
 
     def list_offsets(self, partitions: Iterable[TopicPartition], questions: Sequence[OffsetQuestion], patient: bool = True) -> Offsets:
         """What each question asks for, asked in this order, all at once. A partition that is gone, or still without leader after some
@@ -214,7 +214,7 @@ class AskedCluster:
     def find_epoch_ends(self, epochs: Mapping[TopicPartition, int]) -> dict[TopicPartition, EpochEnd]:
         """What the leader of each partition says of this leader epoch; absent are those whose leaders do not answer."""
 
-        def question(pool: BrokerPool) -> dict[TopicPartition, EpochEnd]:
+        def ask(pool: BrokerPool) -> dict[TopicPartition, EpochEnd]:
             ends = ask_epoch_ends(pool, self._group_by_node(pool, epochs), epochs)
             for tp, end in ends.items():
                 if end.error_code:
@@ -223,7 +223,7 @@ class AskedCluster:
 
         if epochs:
             with suppress(MirrorError):
-                return self.ask("asking for the ends of leader epochs", question)
+                return self.ask("asking for the ends of leader epochs", ask)
         return {}
 
     # ------------------------------------------------------------ inside

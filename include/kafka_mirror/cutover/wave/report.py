@@ -91,7 +91,7 @@ class WaveReport:
         return tuple(positions)
 
     @property
-    def missing(self) -> MissingListing | None:
+    def missing_listing(self) -> MissingListing | None:
         """What may be missing on the target; None of a planned wave, which loses nothing."""
         document = self.record.facts_of(PREFLIGHT).get(MISSING)
         return read_missing(document) if isinstance(document, Mapping) else None
@@ -122,7 +122,7 @@ class WaveReport:
             "write_pause_seconds": _seconds(self.write_pause),
             "read_pause_seconds": _seconds(self.read_pause),
             "audited_records": self.audited,
-            "may_be_missing": None if self.missing is None else self.missing.as_document(),
+            "may_be_missing": None if self.missing_listing is None else self.missing_listing.as_document(),
             "positions": [vars(position) for position in self.positions],
             "groups_known_at": {group: show_time(time) for group, time in self.checkpoint_times.items()},
             "written_on_source": to_document(self.written),
@@ -148,8 +148,8 @@ class WaveReport:
             yield _show_step(step, record.steps.get(step))
         if self.written:
             yield from ("", "## Written on the source since", "", *(f"- {_text(str(error))}" for error in self.written))
-        if self.missing is not None:
-            yield from show_missing(self.missing, MAX_ROWS)
+        if self.missing_listing is not None:
+            yield from show_missing(self.missing_listing, MAX_ROWS)
         yield from self._write_positions()
         if self.undo:
             yield from ("", "## How to go back", "", "```sh", *self.undo, "```")

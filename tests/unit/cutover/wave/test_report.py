@@ -164,7 +164,7 @@ def test_the_page_lists_so_many_partitions_and_counts_those_that_the_record_had_
     assert "5 more partitions are in the JSON of this report." in page
     facts = {MISSING: write_missing(many, 1_500)}
     record = RECORD.with_step(PREFLIGHT, dataclasses.replace(STEPS[PREFLIGHT], facts=facts))
-    left = WaveReport("east->west", record).missing.left_out.partitions
+    left = WaveReport("east->west", record).missing_listing.left_out.partitions
     said = f"{left} more partitions: at most {left} records are known to be missing in them; what was written there after 2026-11-21"
     assert left
     assert said in WaveReport("east->west", record).as_markdown()
